@@ -1,0 +1,21 @@
+//! Words that every other module uses: ids, time, secrets, limits, retry, and what the daemon says.
+//!
+//! Lowest layer. No I/O, no async runtime, no logging: a value or a pure function, nothing else.
+
+pub mod catalogue;
+pub mod clock;
+pub mod fault;
+pub mod id;
+pub mod limit;
+pub mod parse;
+pub mod retry;
+pub mod secret;
+pub mod verdict;
+
+pub use catalogue::{Locale, Say};
+pub use clock::{Clock, ManualClock, SystemClock, Timestamp};
+pub use fault::Faults;
+pub use id::{BotName, ChatId, MessageId, SessionKey, TurnId, UserId};
+pub use retry::{Backoff, Disposition, Origin};
+pub use secret::Secret;
+pub use verdict::Verdict;

@@ -1,0 +1,47 @@
+//! Cutting text to a limit without breaking a character or hiding the cut.
+
+/// The longest prefix of `text` that has at most `bytes_max` bytes and ends between characters.
+pub fn prefix_bytes(text: &str, bytes_max: usize) -> &str {
+    let mut end = bytes_max.min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    text.get(..end).unwrap_or_default()
+}
+
+/// The first `chars_max` characters of `text`.
+pub fn prefix_chars(text: &str, chars_max: usize) -> &str {
+    match text.char_indices().nth(chars_max) {
+        Some((end, _)) => text.get(..end).unwrap_or_default(),
+        None => text,
+    }
+}
+
+/// `text` cut to `chars_max` characters, with an ellipsis in the place of what was cut.
+pub fn ellipsis(text: &str, chars_max: usize) -> String {
+    let prefix = prefix_chars(text, chars_max);
+    if prefix.len() == text.len() {
+        return text.to_owned();
+    }
+    format!("{}…", prefix_chars(text, chars_max.saturating_sub(1)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cut_never_splits_a_character() {
+        assert_eq!(prefix_bytes("状态", 4), "状");
+        assert_eq!(prefix_bytes("状态", 6), "状态");
+        assert_eq!(prefix_bytes("状态", 100), "状态");
+        assert_eq!(prefix_bytes("状态", 0), "");
+    }
+
+    #[test]
+    fn a_cut_text_says_so_and_keeps_its_length() {
+        assert_eq!(ellipsis("部署进度如何", 4), "部署进…");
+        assert_eq!(ellipsis("部署", 4), "部署");
+        assert_eq!(prefix_chars("部署进度", 2), "部署");
+    }
+}

@@ -1,0 +1,24 @@
+//! The neutral message, and the ports through which channels, gateway and engine meet.
+//!
+//! A channel turns a foreign event into an [`AgentMessage`] and hands it to an [`Inlet`]; the
+//! gateway hands answers to an [`Outlet`]. Neither knows the other. Everything that starts work
+//! enters as an [`AgentMessage`], schedules and webhooks too. No I/O here.
+
+mod message;
+mod origin;
+mod ports;
+mod reply;
+
+pub use message::{
+    AgentMessage, Attachment, AttachmentKind, Channel, Exchange, Mention, Part, Sender, SenderKind,
+    Session, Speaker,
+};
+pub use origin::{Addressing, ChatKind, DedupKey, Incoming, Notice, Relation};
+pub use ports::{
+    Arrival, Control, Hit, Ide, IdeTask, Inlet, InletError, Knowledge, KnowledgeError, LookedUp,
+    Lookup, LookupError, Memory, MemoryError, MemoryScope, Recipe, Remembered, Submitted, Why,
+};
+pub use reply::{
+    Certainty, DeliverError, Delivered, Delivery, Destination, Operation, Outlet, Reaction,
+    ReplyError, ReplyFn, ReplySink,
+};

@@ -1,0 +1,280 @@
+//! The way out: destinations, the operations of the outbox, and what a delivery can come to.
+
+use std::fmt;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+
+use super::message::Channel;
+use crate::base::{BotName, ChatId, Disposition, MessageId};
+
+/// Where an answer goes. Serialisable, so that it survives a crash.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Destination {
+    /// The bot that speaks.
+    pub bot: BotName,
+    /// The channel it speaks through.
+    pub channel: Channel,
+    /// The conversation.
+    pub chat: ChatId,
+    /// The message that is answered; `None`: a new message in the chat.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reply_to: Option<MessageId>,
+    /// The answer stays in the thread of the message that is answered.
+    #[serde(default)]
+    pub in_thread: bool,
+}
+
+impl Destination {
+    /// A reply to `message` in `chat`.
+    pub fn reply(bot: BotName, channel: Channel, chat: ChatId, message: MessageId) -> Self {
+        Self {
+            bot,
+            channel,
+            chat,
+            reply_to: Some(message),
+            in_thread: false,
+        }
+    }
+}
+
+/// A reply could not be taken over.
+#[derive(Debug, thiserror::Error)]
+pub enum ReplyError {
+    /// Nobody bound the handle to an outbox.
+    #[error("this reply handle is not bound to an outbox")]
+    Unbound,
+    /// The outbox could not store the reply.
+    #[error("the reply could not be stored: {0}")]
+    NotStored(String),
+}
+
+/// What a bound [`ReplyFn`] hands its text to: the gateway's outbox.
+#[async_trait]
+pub trait ReplySink: Send + Sync {
+    /// Takes over `text` for `destination`. Returned means durable.
+    async fn reply(&self, destination: &Destination, text: String) -> Result<(), ReplyError>;
+}
+
+/// The reply handle of a message: a destination, and once the gateway has bound it, a way there.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ReplyFn {
+    destination: Destination,
+    #[serde(skip)]
+    sink: Option<Arc<dyn ReplySink>>,
+}
+
+impl ReplyFn {
+    /// A handle for `destination`, not bound yet.
+    pub fn to(destination: Destination) -> Self {
+        Self {
+            destination,
+            sink: None,
+        }
+    }
+
+    /// Binds the handle to an outbox.
+    pub fn bind(&mut self, sink: Arc<dyn ReplySink>) {
+        self.sink = Some(sink);
+    }
+
+    /// Where the answer goes.
+    pub fn destination(&self) -> &Destination {
+        &self.destination
+    }
+
+    /// Changes where the answer goes.
+    pub fn destination_mut(&mut self) -> &mut Destination {
+        &mut self.destination
+    }
+
+    /// Replies with `text`. Returned means durable, not yet delivered.
+    ///
+    /// # Errors
+    /// [`ReplyError::Unbound`] before [`ReplyFn::bind`]; [`ReplyError::NotStored`] if the outbox
+    /// could not take it.
+    pub async fn call(&self, text: impl Into<String>) -> Result<(), ReplyError> {
+        match &self.sink {
+            Some(sink) => sink.reply(&self.destination, text.into()).await,
+            None => Err(ReplyError::Unbound),
+        }
+    }
+}
+
+impl fmt::Debug for ReplyFn {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("ReplyFn")
+            .field("destination", &self.destination)
+            .field("bound", &self.sink.is_some())
+            .finish()
+    }
+}
+
+/// A sign on somebody's message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reaction {
+    /// The bot is at work on it.
+    Working,
+}
+
+/// Everything the outbox can ask of a channel.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "op", rename_all = "snake_case")]
+pub enum Operation {
+    /// A new message in the chat.
+    Create {
+        /// Where.
+        destination: Destination,
+        /// The text, Markdown as models write it.
+        text: String,
+    },
+    /// An answer to the message that `destination` names.
+    Reply {
+        /// Where.
+        destination: Destination,
+        /// The text, Markdown as models write it.
+        text: String,
+    },
+    /// Replaces the text of an own message that is still growing.
+    Edit {
+        /// The own message.
+        message: MessageId,
+        /// The whole new text.
+        text: String,
+    },
+    /// Replaces the text of an own message for the last time.
+    Finalise {
+        /// The own message.
+        message: MessageId,
+        /// The whole new text.
+        text: String,
+    },
+    /// Puts a sign on somebody's message.
+    React {
+        /// The message.
+        message: MessageId,
+        /// The sign.
+        reaction: Reaction,
+    },
+    /// Takes the sign away.
+    Unreact {
+        /// The message.
+        message: MessageId,
+        /// The sign.
+        reaction: Reaction,
+        /// What [`Delivered::id`] said when it was put there; `None` after a crash: the channel
+        /// looks for it.
+        reaction_id: Option<String>,
+    },
+    /// Takes an own message back.
+    Recall {
+        /// The own message.
+        message: MessageId,
+    },
+}
+
+/// One operation on its way to a channel.
+#[derive(Clone, Debug)]
+pub struct Delivery {
+    /// The bot that speaks.
+    pub bot: BotName,
+    /// What to do.
+    pub operation: Operation,
+    /// The same for every try of the same operation, at most 50 characters: the platform turns
+    /// repetitions into one message.
+    pub uuid: String,
+}
+
+/// A delivery that the platform confirmed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Delivered {
+    /// The platform's id of what was made: a message id, a reaction id; empty where none is.
+    pub id: String,
+}
+
+/// What is known about a failed try.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Certainty {
+    /// The platform did not do it.
+    NotSent,
+    /// The platform may have done it: the answer did not arrive or made no sense.
+    MayHaveBeenSent,
+}
+
+/// A try that did not succeed.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{text}")]
+pub struct DeliverError {
+    /// Whether it may have worked all the same.
+    pub certainty: Certainty,
+    /// Whether trying again makes sense.
+    pub disposition: Disposition,
+    /// The platform's own code, where it gave one.
+    pub code: Option<i64>,
+    /// For logs and `/why`; holds no secret and no message text.
+    pub text: String,
+}
+
+/// The way out of the daemon, implemented by each channel.
+#[async_trait]
+pub trait Outlet: Send + Sync {
+    /// Carries out one operation, once. Retrying is the outbox's affair.
+    async fn deliver(&self, delivery: &Delivery) -> Result<Delivered, DeliverError>;
+
+    /// The longest text of one message, in bytes of UTF-8; the outbox splits what is longer.
+    fn text_bytes_max(&self) -> usize;
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::*;
+
+    #[derive(Default)]
+    struct Kept(Mutex<Vec<(Destination, String)>>);
+
+    #[async_trait]
+    impl ReplySink for Kept {
+        async fn reply(&self, destination: &Destination, text: String) -> Result<(), ReplyError> {
+            self.0.lock().unwrap().push((destination.clone(), text));
+            Ok(())
+        }
+    }
+
+    fn destination() -> Destination {
+        Destination::reply(
+            BotName::new("assistant"),
+            Channel::Lark,
+            ChatId::new("oc_1"),
+            MessageId::new("om_1"),
+        )
+    }
+
+    #[tokio::test]
+    async fn a_reply_goes_to_the_destination_the_handle_was_made_for() {
+        let kept = Arc::new(Kept::default());
+        let mut reply_fn = ReplyFn::to(destination());
+        assert!(matches!(
+            reply_fn.call("too early").await,
+            Err(ReplyError::Unbound)
+        ));
+        reply_fn.bind(Arc::<Kept>::clone(&kept));
+        reply_fn.call("hello").await.unwrap();
+        assert_eq!(
+            *kept.0.lock().unwrap(),
+            [(destination(), "hello".to_owned())]
+        );
+    }
+
+    #[test]
+    fn a_reply_handle_survives_serialisation_as_its_destination() {
+        let text = serde_json::to_string(&ReplyFn::to(destination())).unwrap();
+        let back: ReplyFn = serde_json::from_str(&text).unwrap();
+        assert_eq!(back.destination(), &destination());
+    }
+}

@@ -1,0 +1,17 @@
+//! Larkspur: a chat-bot gateway daemon for Lark/Feishu and webhooks, with an agent engine inside.
+//!
+//! The tour in sixty seconds: a channel verifies and decodes a foreign event into an
+//! [`envelope::AgentMessage`]; the gateway stores it before anything is acknowledged and gives it
+//! to its session's worker; the engine runs; the answer goes through the durable outbox back to
+//! the channel. Modules stand in the order of their layers: each imports only from above.
+
+pub mod base;
+pub mod telemetry;
+
+pub mod task;
+
+pub mod envelope;
+
+pub mod llm;
+pub mod store;
+pub mod tools;

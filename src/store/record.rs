@@ -1,0 +1,137 @@
+//! The records as they are persisted. A field is only ever added with a default; any other change
+//! is a new version beside the old one.
+
+use serde::{Deserialize, Serialize};
+
+use crate::base::{BotName, MessageId, SessionKey, Timestamp, TurnId, Verdict};
+use crate::envelope::{AgentMessage, Exchange, Operation};
+
+/// Which way a turn goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Lane {
+    /// Through the session's queue, one at a time.
+    Session,
+    /// Past the queue: a control command.
+    Control,
+    /// Its answer is already in the outbox and only has to be delivered.
+    Delivery,
+}
+
+/// Accepted work. The row exists from acceptance until the turn is closed.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct InboxV1 {
+    /// The bot it is for.
+    pub bot: BotName,
+    /// The message.
+    pub message: AgentMessage,
+    /// Which way it goes.
+    pub lane: Lane,
+    /// When it was accepted.
+    pub accepted_at: Timestamp,
+}
+
+/// How far a send has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SendState {
+    /// Stored, not tried.
+    Planned,
+    /// Being tried; after a crash it may have arrived.
+    InFlight,
+    /// The platform confirmed it.
+    Confirmed,
+    /// It may have arrived, and the platform no longer tells.
+    InDoubt,
+    /// It did not arrive and will not be tried again.
+    Abandoned,
+}
+
+/// One operation of the outbox.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SendV1 {
+    /// What to do.
+    pub operation: Operation,
+    /// The platform's idempotency key: the same for every try.
+    pub uuid: String,
+    /// How far it has come.
+    pub state: SendState,
+    /// When it was first tried.
+    pub first_try_at: Option<Timestamp>,
+    /// Whether some try may have arrived.
+    pub doubtful: bool,
+    /// The platform's id of what was made.
+    pub delivered_id: Option<String>,
+    /// Why it is in doubt or abandoned.
+    pub reason: String,
+}
+
+/// A conversation.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionV1 {
+    /// Earlier lines, oldest first, bounded by the gateway.
+    pub history: Vec<Exchange>,
+    /// Counts the times it was started afresh.
+    pub epoch: u64,
+    /// When it last changed.
+    pub updated_at: Timestamp,
+}
+
+/// What stays of a closed turn.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReceiptV1 {
+    /// The bot it was for.
+    pub bot: BotName,
+    /// Its session.
+    pub session: SessionKey,
+    /// The message that started it.
+    pub message: MessageId,
+    /// What became of it.
+    pub verdict: Verdict,
+    /// Details; may be empty.
+    pub reason: String,
+    /// When it was accepted.
+    pub accepted_at: Timestamp,
+    /// When it was closed.
+    pub closed_at: Timestamp,
+    /// The messages that were sent for it.
+    pub sent: Vec<MessageId>,
+}
+
+/// The verdict of an event that started no work. Kept in a bounded ring, not synced.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NoteV1 {
+    /// The bot it was for.
+    pub bot: BotName,
+    /// The id people could ask about.
+    pub subject: String,
+    /// What became of it.
+    pub verdict: Verdict,
+    /// Details; may be empty.
+    pub reason: String,
+    /// When it arrived.
+    pub at: Timestamp,
+}
+
+/// One decision about one tool call.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LedgerV1 {
+    /// The turn.
+    pub turn: TurnId,
+    /// The iteration of the run.
+    pub iteration: u32,
+    /// The place of the call in its round.
+    pub index: u32,
+    /// The tool's name as the model wrote it.
+    pub tool: String,
+    /// SHA-256 over the canonical arguments, hexadecimal.
+    pub fingerprint: String,
+    /// `allow`, `deny` or `defer`.
+    pub verdict: String,
+    /// The source that decided.
+    pub source: String,
+    /// Why.
+    pub reason: String,
+    /// When.
+    pub at: Timestamp,
+}

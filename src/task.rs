@@ -1,0 +1,123 @@
+//! Tasks with an owner, a name and an end; the token tree that drains them.
+//!
+//! `tokio::spawn` is banned elsewhere: whoever starts a task holds the [`TaskSet`] it belongs to
+//! and waits for it at the end. A panic in a task is an event, never a silent loss.
+
+use std::future::Future;
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use tracing::Instrument;
+
+use crate::telemetry::Event;
+
+/// The tasks of one owner. Clones share the set.
+#[derive(Clone, Debug)]
+pub struct TaskSet {
+    owner: &'static str,
+    tracker: TaskTracker,
+    cancel: CancellationToken,
+}
+
+impl TaskSet {
+    /// An empty set for `owner`, whose tasks should end when `cancel` fires.
+    pub fn new(owner: &'static str, cancel: CancellationToken) -> Self {
+        Self {
+            owner,
+            tracker: TaskTracker::new(),
+            cancel,
+        }
+    }
+
+    /// The token that tells the set's tasks to end.
+    pub fn cancellation(&self) -> &CancellationToken {
+        &self.cancel
+    }
+
+    /// How many tasks have not ended.
+    pub fn len(&self) -> usize {
+        self.tracker.len()
+    }
+
+    /// Whether all tasks have ended.
+    pub fn is_empty(&self) -> bool {
+        self.tracker.is_empty()
+    }
+
+    /// Starts a task. It runs to its own end: a task that should stop early watches
+    /// [`TaskSet::cancellation`].
+    #[expect(clippy::disallowed_methods, reason = "the one place that spawns")]
+    pub fn spawn(&self, name: &'static str, future: impl Future<Output = ()> + Send + 'static) {
+        let span = tracing::info_span!("task", owner = self.owner, name);
+        let owner = self.owner;
+        let work = self.tracker.track_future(future.instrument(span));
+        let handle = tokio::spawn(work);
+        // The watcher only turns a panic into an event; it ends with the task it watches.
+        tokio::spawn(async move {
+            if let Err(error) = handle.await
+                && error.is_panic()
+            {
+                Event::TaskPanicked { owner, name }.emit();
+            }
+        });
+    }
+
+    /// Runs blocking work on a thread meant for it and returns its result; `None` if it panicked.
+    #[expect(clippy::disallowed_methods, reason = "the one place that spawns")]
+    pub async fn blocking<T: Send + 'static>(
+        &self,
+        name: &'static str,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Option<T> {
+        let done = self
+            .tracker
+            .track_future(tokio::task::spawn_blocking(work))
+            .await;
+        if done.is_err() {
+            Event::TaskPanicked {
+                owner: self.owner,
+                name,
+            }
+            .emit();
+        }
+        done.ok()
+    }
+
+    /// Waits until every task has ended, at most `patience`. Returns how many have not.
+    pub async fn join(&self, patience: Duration) -> usize {
+        self.tracker.close();
+        match tokio::time::timeout(patience, self.tracker.wait()).await {
+            Ok(()) => 0,
+            Err(_elapsed) => self.tracker.len(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn joining_waits_for_every_task_and_counts_the_late_ones() {
+        let set = TaskSet::new("test", CancellationToken::new());
+        set.spawn("quick", async {});
+        let cancel = set.cancellation().clone();
+        set.spawn("slow", async move { cancel.cancelled().await });
+        assert_eq!(set.join(Duration::from_secs(1)).await, 1);
+        set.cancellation().cancel();
+        assert_eq!(set.join(Duration::from_secs(1)).await, 0);
+    }
+
+    #[tokio::test]
+    async fn a_panicking_task_leaves_the_set() {
+        let set = TaskSet::new("test", CancellationToken::new());
+        set.spawn("bad", async { panic!("on purpose") });
+        assert_eq!(set.join(Duration::from_secs(5)).await, 0);
+        assert_eq!(
+            set.blocking("bad", || -> u8 { panic!("on purpose") }).await,
+            None
+        );
+        assert_eq!(set.blocking("good", || 7).await, Some(7));
+    }
+}

@@ -1,0 +1,270 @@
+//! Every event the daemon reports.
+
+use std::fmt::{Debug, Display};
+
+/// What a field of an event needs: to be readable in logs.
+pub trait Shown: Display + Debug {}
+
+impl<T: Display + Debug> Shown for T {}
+
+/// Something that happened, worth a log line and a count.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Event<'a> {
+    /// The HTTP server accepts connections.
+    Listening {
+        /// The bound address.
+        address: &'a dyn Shown,
+        /// Milliseconds since the process began.
+        startup_ms: u64,
+    },
+    /// A bot of the configuration does not run.
+    BotNotStarted {
+        /// Its name.
+        bot: &'a str,
+        /// What is missing.
+        reason: &'a str,
+    },
+    /// A bot's platform identity is known: it can be addressed.
+    BotReady {
+        /// Its name.
+        bot: &'a str,
+    },
+    /// The platform refused the bot's credentials or could not be reached; tried again later.
+    BotIdentityFailed {
+        /// Its name.
+        bot: &'a str,
+        /// Why.
+        error: &'a dyn Shown,
+    },
+    /// An inbound request was refused before anything was stored.
+    RequestRefused {
+        /// The bot of the URL.
+        bot: &'a str,
+        /// The HTTP status.
+        status: u16,
+        /// A stable code.
+        code: &'a str,
+    },
+    /// An event was stored and acknowledged.
+    Accepted {
+        /// The turn it became.
+        turn: &'a dyn Shown,
+    },
+    /// The platform delivered an event again.
+    Duplicate {
+        /// The bot.
+        bot: &'a str,
+    },
+    /// An event that starts no work.
+    NoWork {
+        /// The bot.
+        bot: &'a str,
+        /// The verdict's word.
+        verdict: &'a str,
+    },
+    /// An event could not be stored; the platform will send it again.
+    NotAccepted {
+        /// Why.
+        error: &'a dyn Shown,
+    },
+    /// A turn ended.
+    TurnClosed {
+        /// The turn.
+        turn: &'a dyn Shown,
+        /// The verdict's word.
+        verdict: &'a str,
+        /// From acceptance to here.
+        elapsed_ms: u64,
+    },
+    /// A turn could not go on and will be taken up again.
+    TurnFailed {
+        /// The turn.
+        turn: &'a dyn Shown,
+        /// Why.
+        error: &'a dyn Shown,
+    },
+    /// Unfinished work was found at start.
+    Recovered {
+        /// How many turns.
+        turns: usize,
+    },
+    /// A model call failed.
+    ModelFailed {
+        /// The model.
+        model: &'a str,
+        /// Why.
+        error: &'a dyn Shown,
+    },
+    /// A tool was not run.
+    ToolDenied {
+        /// The tool.
+        tool: &'a str,
+        /// The reason given to the model.
+        reason: &'a str,
+    },
+    /// A send failed and will be tried again.
+    SendRetried {
+        /// The turn.
+        turn: &'a dyn Shown,
+        /// Failures so far.
+        failures: u32,
+        /// Why.
+        error: &'a dyn Shown,
+    },
+    /// A send was given up.
+    SendAbandoned {
+        /// The turn.
+        turn: &'a dyn Shown,
+        /// Why.
+        error: &'a dyn Shown,
+    },
+    /// A nicety (a reaction) did not work; the answer is not affected.
+    SideEffectFailed {
+        /// Which.
+        what: &'a str,
+        /// Why.
+        error: &'a dyn Shown,
+    },
+    /// The store had to be repaired at start.
+    StoreRepaired {
+        /// What was done.
+        action: &'a str,
+    },
+    /// A file of the knowledge folder could not be used.
+    RecipeSkipped {
+        /// The file.
+        file: &'a dyn Shown,
+        /// Why.
+        reason: &'a dyn Shown,
+    },
+    /// The daemon stops taking work and finishes what it has.
+    Draining,
+    /// The drain ended.
+    Drained {
+        /// Tasks that did not end in time; their work goes on at the next start.
+        unfinished: usize,
+    },
+    /// A task panicked.
+    TaskPanicked {
+        /// Whose task.
+        owner: &'a str,
+        /// Which.
+        name: &'a str,
+    },
+    /// A state that the code holds impossible.
+    Impossible {
+        /// What was found.
+        what: &'a str,
+    },
+}
+
+impl Event<'_> {
+    /// Writes the log line; the counting layer sees it by its `event` field.
+    #[expect(
+        clippy::too_many_lines,
+        reason = "a table: one arm an event, nothing to factor out"
+    )]
+    #[expect(
+        clippy::cognitive_complexity,
+        reason = "the logging macros branch, this table does not"
+    )]
+    pub fn emit(&self) {
+        use tracing::{error, info, warn};
+        match self {
+            Self::Listening {
+                address,
+                startup_ms,
+            } => {
+                info!(event = "listening", %address, startup_ms, "the server accepts connections");
+            }
+            Self::BotNotStarted { bot, reason } => {
+                error!(
+                    event = "bot_not_started",
+                    bot, reason, "a bot is not started"
+                );
+            }
+            Self::BotReady { bot } => {
+                info!(event = "bot_ready", bot, "a bot knows its identity");
+            }
+            Self::BotIdentityFailed { bot, error } => {
+                warn!(event = "bot_identity_failed", bot, %error, "a bot could not learn its identity");
+            }
+            Self::RequestRefused { bot, status, code } => {
+                warn!(
+                    event = "request_refused",
+                    bot, status, code, "a request was refused"
+                );
+            }
+            Self::Accepted { turn } => {
+                info!(event = "accepted", %turn, "an event is stored and acknowledged");
+            }
+            Self::Duplicate { bot } => {
+                info!(event = "duplicate", bot, "an event was delivered again");
+            }
+            Self::NoWork { bot, verdict } => {
+                info!(event = "no_work", bot, verdict, "an event starts no work");
+            }
+            Self::NotAccepted { error } => {
+                error!(event = "not_accepted", %error, "an event could not be stored");
+            }
+            Self::TurnClosed {
+                turn,
+                verdict,
+                elapsed_ms,
+            } => {
+                info!(event = "turn_closed", %turn, verdict, elapsed_ms, "a turn ended");
+            }
+            Self::TurnFailed { turn, error } => {
+                error!(event = "turn_failed", %turn, %error, "a turn could not go on");
+            }
+            Self::Recovered { turns } => {
+                info!(
+                    event = "recovered",
+                    turns, "unfinished work is taken up again"
+                );
+            }
+            Self::ModelFailed { model, error } => {
+                warn!(event = "model_failed", model, %error, "a model call failed");
+            }
+            Self::ToolDenied { tool, reason } => {
+                info!(
+                    event = "tool_denied",
+                    tool, reason, "a tool call was not allowed"
+                );
+            }
+            Self::SendRetried {
+                turn,
+                failures,
+                error,
+            } => {
+                warn!(event = "send_retried", %turn, failures, %error, "a send failed and is repeated");
+            }
+            Self::SendAbandoned { turn, error } => {
+                error!(event = "send_abandoned", %turn, %error, "a send was given up");
+            }
+            Self::SideEffectFailed { what, error } => {
+                warn!(event = "side_effect_failed", what, %error, "a side effect did not work");
+            }
+            Self::StoreRepaired { action } => {
+                warn!(
+                    event = "store_repaired",
+                    action, "the store was repaired at start"
+                );
+            }
+            Self::RecipeSkipped { file, reason } => {
+                warn!(event = "recipe_skipped", %file, %reason, "a knowledge file is not used");
+            }
+            Self::Draining => info!(event = "draining", "no new work is taken"),
+            Self::Drained { unfinished } => {
+                info!(event = "drained", unfinished, "the work at hand has ended");
+            }
+            Self::TaskPanicked { owner, name } => {
+                error!(event = "task_panicked", owner, name, "a task panicked");
+            }
+            Self::Impossible { what } => {
+                error!(event = "impossible", what, "a state that should not exist");
+            }
+        }
+    }
+}
