@@ -3,9 +3,20 @@
 //! The port is [`Store`]: typed changes go in as one atomic batch, and a returned call is
 //! durable. Everything an event changes is in one batch, so that no crash can keep a dedup key
 //! and lose the message. Records are versioned; nothing here knows what a turn does.
+//!
+//! [`KvStore`] is the one implementation, over an [`Engine`]: [`open_sled`] on disk, [`memory`] in
+//! memory, and whatever passes `conformance`.
 
+#[cfg(any(test, feature = "test-support"))]
+pub mod conformance;
+mod kv;
+mod memory;
 mod port;
 mod record;
+mod sled;
 
+pub use self::sled::open_sled;
+pub use kv::{Batch, Direction, Engine, FORMAT, KeyRange, KvStore, NOTES_MAX, Visit};
+pub use memory::{MemoryEngine, memory};
 pub use port::{Acceptance, Change, Found, Store, StoreError};
 pub use record::{InboxV1, Lane, LedgerV1, NoteV1, ReceiptV1, SendState, SendV1, SessionV1};

@@ -93,7 +93,7 @@ pub enum StoreError {
     },
     /// The data cannot be opened even after the start-up repair.
     #[error(
-        "the data folder {folder} cannot be opened: {cause}. Nothing was changed. Restore a backup of the folder, or move it aside to start empty"
+        "the data folder {folder} cannot be opened: {cause}. Nothing was repaired or replaced. Restore a backup of the folder, or move it aside to start empty"
     )]
     Broken {
         /// The folder.

@@ -1,0 +1,442 @@
+//! What every engine behind [`Store`] must do, one function a sentence.
+//!
+//! An engine's tests write `larkspur::store_conformance!(Setup)`, where `Setup: Subject`. The suite
+//! reports by panicking. It only sees the port, so it holds for any implementation.
+
+mod model;
+mod sample;
+
+use std::sync::Arc;
+
+use super::{Acceptance, Change, Found, Store, StoreError};
+use crate::base::{MessageId, Timestamp, TurnId};
+use crate::envelope::DedupKey;
+
+pub use model::random_operations_agree_with_a_model;
+
+/// An engine under test: one place for data.
+pub trait Subject: Default {
+    /// Whether what was written is there after closing and opening again.
+    const DURABLE: bool;
+
+    /// Opens the data. The suite closes the store before it opens the same subject again.
+    ///
+    /// # Errors
+    /// Whatever opening says.
+    fn open(&self) -> Result<Arc<dyn Store>, StoreError>;
+}
+
+/// One test for each sentence of the suite, for a [`Subject`].
+#[macro_export]
+macro_rules! store_conformance {
+    ($subject:ty) => {
+        $crate::store_conformance!(@each $subject:
+            many_acceptances_of_one_key_give_one_new,
+            any_known_key_makes_a_duplicate_that_changes_nothing,
+            an_acceptance_takes_its_changes_with_it,
+            open_turns_stand_in_order_of_acceptance,
+            a_journal_is_in_order_and_an_entry_can_be_replaced,
+            sends_are_in_order_and_can_be_replaced,
+            closing_removes_the_turn_and_leaves_the_receipt,
+            closing_in_the_batch_that_fills_the_turn_leaves_nothing,
+            a_message_is_found_by_its_trigger_and_by_its_answer,
+            an_id_is_not_found_in_a_longer_one,
+            a_ledger_row_is_replaced_by_the_same_decision,
+            a_session_comes_back_as_it_was,
+            large_values_come_back_grow_and_shrink,
+            notes_are_found_the_newest_first,
+            a_closed_store_answers_closed,
+            everything_is_there_after_opening_again,
+        );
+
+        #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+        async fn random_operations_agree_with_a_model() {
+            use std::hash::{BuildHasher, Hasher};
+            let seed = std::hash::RandomState::new().build_hasher().finish();
+            println!("seed {seed}");
+            let subject = <$subject>::default();
+            $crate::store::conformance::random_operations_agree_with_a_model(&subject, seed).await;
+        }
+    };
+    (@each $subject:ty: $($sentence:ident,)+) => {$(
+        #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+        async fn $sentence() {
+            let subject = <$subject>::default();
+            $crate::store::conformance::$sentence(&subject).await;
+        }
+    )+};
+}
+
+/// The value of a call that must work.
+#[expect(clippy::panic, reason = "the suite reports by panicking")]
+#[track_caller]
+fn done<T>(result: Result<T, StoreError>) -> T {
+    result.unwrap_or_else(|error| panic!("the store failed: {error}"))
+}
+
+fn key(number: u64) -> DedupKey {
+    DedupKey::new(Timestamp::from_millis(number), &["assistant"])
+}
+
+async fn open_turns(store: &dyn Store) -> Vec<TurnId> {
+    let rows = done(store.open_turns().await);
+    rows.into_iter().map(|(turn, _row)| turn).collect()
+}
+
+/// Two hundred tasks bring the same event: one of them is told that it is new.
+pub async fn many_acceptances_of_one_key_give_one_new(subject: &impl Subject) {
+    let store = done(subject.open());
+    let tasks = (0..200_u64).map(|number| {
+        let store = Arc::clone(&store);
+        async move {
+            let turn = sample::turn(number);
+            done(store.accept(&[key(1)], vec![sample::inbox(turn)]).await)
+        }
+    });
+    let answers = futures_util::future::join_all(tasks).await;
+    let new = answers.iter().filter(|a| **a == Acceptance::New).count();
+    assert_eq!((answers.len(), new), (200, 1));
+    assert_eq!(open_turns(&*store).await.len(), 1);
+    store.close().await;
+}
+
+/// One known key of several is enough, and then neither keys nor changes are kept.
+pub async fn any_known_key_makes_a_duplicate_that_changes_nothing(subject: &impl Subject) {
+    let store = done(subject.open());
+    let (first, second) = (sample::turn(1), sample::turn(2));
+    let changes = |turn| vec![sample::inbox(turn)];
+    let answer = done(store.accept(&[key(1), key(2)], changes(first)).await);
+    assert_eq!(answer, Acceptance::New);
+    let answer = done(store.accept(&[key(3), key(2)], changes(second)).await);
+    assert_eq!(answer, Acceptance::Duplicate);
+    assert_eq!(open_turns(&*store).await, [first]);
+    // Key 3 came with a duplicate and is still unknown.
+    let answer = done(store.accept(&[key(3)], changes(second)).await);
+    assert_eq!(answer, Acceptance::New);
+    store.close().await;
+}
+
+/// Every change of an acceptance is there when it returns.
+pub async fn an_acceptance_takes_its_changes_with_it(subject: &impl Subject) {
+    let store = done(subject.open());
+    let turn = sample::turn(1);
+    let changes = vec![
+        sample::inbox(turn),
+        sample::send(turn, 0, "hello"),
+        sample::journal(turn, 0, b"begun"),
+    ];
+    done(store.accept(&[key(1)], changes).await);
+    assert_eq!(open_turns(&*store).await, [turn]);
+    let sends = done(store.sends(turn).await);
+    assert_eq!(sends, [(0, sample::send_record("hello"))]);
+    assert_eq!(done(store.journal(turn).await), [b"begun".to_vec()]);
+    store.close().await;
+}
+
+/// The order of turn ids, whatever the order of writing.
+pub async fn open_turns_stand_in_order_of_acceptance(subject: &impl Subject) {
+    let store = done(subject.open());
+    let numbers = [300_u64, 2, 256, 1, 255];
+    for number in numbers {
+        let changes = vec![sample::inbox(sample::turn(number))];
+        done(store.accept(&[key(number)], changes).await);
+    }
+    let expected = [1, 2, 255, 256, 300].map(sample::turn);
+    assert_eq!(open_turns(&*store).await, expected);
+    store.close().await;
+}
+
+/// Entries stand in order of their sequence, and the same sequence replaces.
+pub async fn a_journal_is_in_order_and_an_entry_can_be_replaced(subject: &impl Subject) {
+    let store = done(subject.open());
+    let (turn, other) = (sample::turn(1), sample::turn(2));
+    for sequence in [2_u32, 0, 1, 256] {
+        let entry = sequence.to_string();
+        done(
+            store
+                .commit(vec![sample::journal(turn, sequence, entry.as_bytes())])
+                .await,
+        );
+    }
+    done(store.commit(vec![sample::journal(turn, 1, b"again")]).await);
+    done(
+        store
+            .commit(vec![sample::journal(other, 0, b"other")])
+            .await,
+    );
+    let expected = [&b"0"[..], b"again", b"2", b"256"].map(<[u8]>::to_vec);
+    assert_eq!(done(store.journal(turn).await), expected);
+    store.close().await;
+}
+
+/// Sends stand in order of their part, and the same part replaces.
+pub async fn sends_are_in_order_and_can_be_replaced(subject: &impl Subject) {
+    let store = done(subject.open());
+    let turn = sample::turn(1);
+    for part in [256_u16, 0, 1] {
+        done(store.commit(vec![sample::send(turn, part, "first")]).await);
+    }
+    done(store.commit(vec![sample::send(turn, 1, "second")]).await);
+    let expected = [(0, "first"), (1, "second"), (256, "first")]
+        .map(|(part, text)| (part, sample::send_record(text)));
+    assert_eq!(done(store.sends(turn).await), expected);
+    store.close().await;
+}
+
+/// Inbox, journal and outbox of the turn go; other turns, its ledger and the receipt stay.
+pub async fn closing_removes_the_turn_and_leaves_the_receipt(subject: &impl Subject) {
+    let store = done(subject.open());
+    let (turn, other) = (sample::turn(1), sample::turn(2));
+    for turn in [turn, other] {
+        let mut changes = vec![sample::inbox(turn), sample::ledger(turn, "allow")];
+        changes.extend((0..20).map(|sequence| sample::journal(turn, sequence, b"step")));
+        changes.extend((0..5).map(|part| sample::send(turn, part, "text")));
+        done(store.commit(changes).await);
+    }
+    done(store.commit(vec![sample::close(turn, &[])]).await);
+    assert_eq!(open_turns(&*store).await, [other]);
+    let rest = (
+        done(store.journal(turn).await).len(),
+        done(store.sends(turn).await).len(),
+    );
+    assert_eq!(rest, (0, 0));
+    assert_eq!(done(store.ledger(turn).await).len(), 1);
+    let kept = (
+        done(store.journal(other).await).len(),
+        done(store.sends(other).await).len(),
+    );
+    assert_eq!(kept, (20, 5));
+    let found = done(store.find(&sample::trigger(turn)).await);
+    assert!(
+        matches!(&found, Some(Found::Closed(closed, receipt))
+            if *closed == turn && **receipt == sample::receipt(turn, &[])),
+        "{found:?}"
+    );
+    store.close().await;
+}
+
+/// Rows that the closing batch itself or one beside it wrote go too.
+pub async fn closing_in_the_batch_that_fills_the_turn_leaves_nothing(subject: &impl Subject) {
+    let store = done(subject.open());
+    let turn = sample::turn(1);
+    let changes = vec![
+        sample::inbox(turn),
+        sample::journal(turn, 0, b"step"),
+        sample::send(turn, 0, "text"),
+        sample::close(turn, &[]),
+    ];
+    done(store.commit(changes).await);
+    assert!(open_turns(&*store).await.is_empty());
+    assert!(done(store.journal(turn).await).is_empty());
+    assert!(done(store.sends(turn).await).is_empty());
+    store.close().await;
+}
+
+/// A message is known as the start of an open or closed turn, or as an answer of a closed one.
+pub async fn a_message_is_found_by_its_trigger_and_by_its_answer(subject: &impl Subject) {
+    let store = done(subject.open());
+    let (open, early, late) = (sample::turn(3), sample::turn(1), sample::turn(2));
+    done(store.commit(vec![sample::inbox(open)]).await);
+    done(store.commit(vec![sample::close(early, &["om_a"])]).await);
+    done(
+        store
+            .commit(vec![sample::close(late, &["om_b", "om_a"])])
+            .await,
+    );
+    let find = async |id: &MessageId| match done(store.find(id).await) {
+        Some(Found::Open(turn, row)) => Some(("open", turn, row.message.id)),
+        Some(Found::Closed(turn, receipt)) => Some(("closed", turn, receipt.message)),
+        Some(Found::Noted(_)) | None => None,
+    };
+    let trigger = sample::trigger;
+    let answer = MessageId::new;
+    assert_eq!(
+        find(&trigger(open)).await,
+        Some(("open", open, trigger(open)))
+    );
+    assert_eq!(
+        find(&trigger(early)).await,
+        Some(("closed", early, trigger(early)))
+    );
+    assert_eq!(
+        find(&answer("om_b")).await,
+        Some(("closed", late, trigger(late)))
+    );
+    // Both turns name it: the newest counts.
+    assert_eq!(
+        find(&answer("om_a")).await,
+        Some(("closed", late, trigger(late)))
+    );
+    assert_eq!(find(&answer("om_nobody")).await, None);
+    store.close().await;
+}
+
+/// `om_1` is neither found in `om_12` nor in a text that mentions it.
+pub async fn an_id_is_not_found_in_a_longer_one(subject: &impl Subject) {
+    let store = done(subject.open());
+    done(
+        store
+            .commit(vec![sample::close(sample::turn(1), &["om_12"])])
+            .await,
+    );
+    store.note(sample::note("om_1234", "\"om_1\" was quoted", 1));
+    done(store.commit(Vec::new()).await);
+    for id in ["om_1", "om_123", "12"] {
+        let found = done(store.find(&MessageId::new(id)).await);
+        assert!(found.is_none(), "{id}: {found:?}");
+    }
+    assert!(done(store.find(&MessageId::new("om_12")).await).is_some());
+    store.close().await;
+}
+
+/// Rows stand by iteration and index; the same place is replaced.
+pub async fn a_ledger_row_is_replaced_by_the_same_decision(subject: &impl Subject) {
+    let store = done(subject.open());
+    let turn = sample::turn(1);
+    let place = |iteration, index, verdict| {
+        let mut row = sample::ledger_record(turn, verdict);
+        (row.iteration, row.index) = (iteration, index);
+        row
+    };
+    for row in [
+        place(1, 0, "allow"),
+        place(0, 300, "deny"),
+        place(0, 2, "defer"),
+    ] {
+        done(store.commit(vec![Change::PutLedger(Box::new(row))]).await);
+    }
+    let again = place(0, 2, "allow");
+    done(store.commit(vec![Change::PutLedger(Box::new(again))]).await);
+    let expected = [
+        place(0, 2, "allow"),
+        place(0, 300, "deny"),
+        place(1, 0, "allow"),
+    ];
+    assert_eq!(done(store.ledger(turn).await), expected);
+    store.close().await;
+}
+
+/// Any text is a session key, and the last write counts.
+pub async fn a_session_comes_back_as_it_was(subject: &impl Subject) {
+    let store = done(subject.open());
+    let keys = ["", "bot/oc_1", "bot/oc_10", "机器人/群"].map(sample::session_key);
+    for (epoch, key) in (1_u64..).zip(&keys) {
+        assert_eq!(done(store.session(key).await), None);
+        done(store.commit(vec![sample::session(key, 99)]).await);
+        done(store.commit(vec![sample::session(key, epoch)]).await);
+    }
+    for (epoch, key) in (1_u64..).zip(&keys) {
+        let session = done(store.session(key).await);
+        assert_eq!(session, Some(sample::session_record(epoch)));
+    }
+    store.close().await;
+}
+
+/// Sizes around every limit an engine may have, in both directions.
+pub async fn large_values_come_back_grow_and_shrink(subject: &impl Subject) {
+    let store = done(subject.open());
+    let turn = sample::turn(1);
+    let sizes = [
+        0_usize, 1, 4094, 4095, 4096, 4097, 300_000, 8192, 2_000_000, 12_288, 5,
+    ];
+    for size in sizes {
+        let entry: Vec<u8> = (0_u8..251).cycle().take(size).collect();
+        done(store.commit(vec![sample::journal(turn, 0, &entry)]).await);
+        assert!(done(store.journal(turn).await) == [entry], "{size} bytes");
+    }
+    done(store.commit(vec![sample::close(turn, &[])]).await);
+    assert!(done(store.journal(turn).await).is_empty());
+    store.close().await;
+}
+
+/// Notes answer where no turn does, and of two notes the later.
+pub async fn notes_are_found_the_newest_first(subject: &impl Subject) {
+    let store = done(subject.open());
+    for (at, reason) in [(1, "early"), (2, "late")] {
+        store.note(sample::note("om_1", reason, at));
+        store.note(sample::note("om_other", reason, at));
+    }
+    // A commit that returns was handed in behind the notes.
+    done(
+        store
+            .commit(vec![sample::journal(sample::turn(1), 0, b"")])
+            .await,
+    );
+    let found = done(store.find(&MessageId::new("om_1")).await);
+    assert!(
+        matches!(&found, Some(Found::Noted(note)) if **note == sample::note("om_1", "late", 2)),
+        "{found:?}"
+    );
+    done(
+        store
+            .commit(vec![sample::close(sample::turn(1), &["om_1"])])
+            .await,
+    );
+    let found = done(store.find(&MessageId::new("om_1")).await);
+    assert!(matches!(found, Some(Found::Closed(..))), "{found:?}");
+    store.close().await;
+}
+
+/// After `close`, and after a second one, every call says so.
+pub async fn a_closed_store_answers_closed(subject: &impl Subject) {
+    let store = done(subject.open());
+    store.close().await;
+    store.close().await;
+    store.note(sample::note("om_1", "", 1));
+    let turn = sample::turn(1);
+    let closed = |error: Option<StoreError>| matches!(error, Some(StoreError::Closed));
+    assert!(closed(store.accept(&[key(1)], Vec::new()).await.err()));
+    assert!(closed(store.commit(vec![sample::inbox(turn)]).await.err()));
+    assert!(closed(store.open_turns().await.err()));
+    assert!(closed(store.journal(turn).await.err()));
+    assert!(closed(store.sends(turn).await.err()));
+    assert!(closed(store.ledger(turn).await.err()));
+    assert!(closed(store.session(&sample::session_key("s")).await.err()));
+    assert!(closed(store.find(&MessageId::new("om_1")).await.err()));
+}
+
+/// Records of every kind survive closing and opening, dedup keys and notes among them.
+pub async fn everything_is_there_after_opening_again<S: Subject>(subject: &S) {
+    let store = done(subject.open());
+    let (open, closed) = (sample::turn(2), sample::turn(1));
+    let session = sample::session_key("bot/oc_1");
+    let changes = vec![
+        sample::inbox(open),
+        sample::journal(open, 0, b"step"),
+        sample::send(open, 0, "text"),
+        sample::session(&session, 3),
+        sample::ledger(open, "allow"),
+        sample::close(closed, &["om_answer"]),
+    ];
+    done(store.accept(&[key(1)], changes).await);
+    store.note(sample::note("om_noted", "kept", 1));
+    store.close().await;
+    drop(store);
+
+    if !S::DURABLE {
+        return;
+    }
+    let store = done(subject.open());
+    let again = done(store.accept(&[key(1)], Vec::new()).await);
+    assert_eq!(again, Acceptance::Duplicate);
+    assert_eq!(open_turns(&*store).await, [open]);
+    assert_eq!(done(store.journal(open).await), [b"step".to_vec()]);
+    assert_eq!(done(store.sends(open).await).len(), 1);
+    assert_eq!(done(store.ledger(open).await).len(), 1);
+    let kept = done(store.session(&session).await);
+    assert_eq!(kept, Some(sample::session_record(3)));
+    for id in ["om_answer", "om_noted"] {
+        let found = done(store.find(&MessageId::new(id)).await);
+        assert!(found.is_some(), "{id}");
+    }
+    ring_goes_on(store).await;
+}
+
+/// The ring goes on behind its newest note.
+async fn ring_goes_on(store: Arc<dyn Store>) {
+    store.note(sample::note("om_noted", "newer", 2));
+    done(store.commit(vec![sample::inbox(sample::turn(3))]).await);
+    let found = done(store.find(&MessageId::new("om_noted")).await);
+    assert!(matches!(found, Some(Found::Noted(note)) if note.reason == "newer"));
+    store.close().await;
+}

@@ -1,0 +1,157 @@
+//! Records for the suite: each differs from others by what its arguments say.
+
+use crate::base::{BotName, ChatId, MessageId, SessionKey, Timestamp, TurnId, UserId, Verdict};
+use crate::envelope::{
+    AgentMessage, Channel, Destination, Exchange, Operation, Sender, SenderKind, Speaker,
+};
+use crate::store::{
+    Change, InboxV1, Lane, LedgerV1, NoteV1, ReceiptV1, SendState, SendV1, SessionV1,
+};
+
+fn bot() -> BotName {
+    BotName::new("assistant")
+}
+
+/// The turn with the given number; they stand in the order of their numbers.
+pub(super) fn turn(number: u64) -> TurnId {
+    TurnId::from_bytes(u128::from(number).to_be_bytes())
+}
+
+/// The message that starts the turn.
+pub(super) fn trigger(turn: TurnId) -> MessageId {
+    MessageId::new(format!("om_trigger_{}", turn.simple()))
+}
+
+pub(super) fn inbox_record(turn: TurnId) -> InboxV1 {
+    let sender = Sender {
+        id: UserId::new("ou_1"),
+        kind: SenderKind::User,
+        display_name: None,
+    };
+    let message = AgentMessage::from_lark(
+        bot(),
+        ChatId::new("oc_1"),
+        trigger(turn),
+        sender,
+        "部署进度如何?",
+    );
+    InboxV1 {
+        bot: bot(),
+        message,
+        lane: Lane::Session,
+        accepted_at: Timestamp::from_millis(5),
+    }
+}
+
+pub(super) fn inbox(turn: TurnId) -> Change {
+    Change::PutInbox {
+        turn,
+        row: Box::new(inbox_record(turn)),
+    }
+}
+
+pub(super) fn journal(turn: TurnId, sequence: u32, entry: &[u8]) -> Change {
+    Change::PutJournal {
+        turn,
+        sequence,
+        entry: entry.to_vec(),
+    }
+}
+
+pub(super) fn send_record(text: &str) -> SendV1 {
+    SendV1 {
+        operation: Operation::Create {
+            destination: Destination::reply(
+                bot(),
+                Channel::Lark,
+                ChatId::new("oc_1"),
+                MessageId::new("om_0"),
+            ),
+            text: text.to_owned(),
+        },
+        uuid: "u".to_owned(),
+        state: SendState::Planned,
+        first_try_at: None,
+        doubtful: false,
+        delivered_id: None,
+        reason: String::new(),
+    }
+}
+
+pub(super) fn send(turn: TurnId, part: u16, text: &str) -> Change {
+    Change::PutSend {
+        turn,
+        part,
+        send: Box::new(send_record(text)),
+    }
+}
+
+pub(super) fn session_key(text: &str) -> SessionKey {
+    SessionKey::new(text)
+}
+
+pub(super) fn session_record(epoch: u64) -> SessionV1 {
+    SessionV1 {
+        history: vec![Exchange {
+            speaker: Speaker::Assistant,
+            content: format!("line {epoch}"),
+        }],
+        epoch,
+        updated_at: Timestamp::from_millis(epoch),
+    }
+}
+
+pub(super) fn session(key: &SessionKey, epoch: u64) -> Change {
+    Change::PutSession {
+        key: key.clone(),
+        session: Box::new(session_record(epoch)),
+    }
+}
+
+pub(super) fn ledger_record(turn: TurnId, verdict: &str) -> LedgerV1 {
+    LedgerV1 {
+        turn,
+        iteration: 0,
+        index: 0,
+        tool: "read_file".to_owned(),
+        fingerprint: "00".to_owned(),
+        verdict: verdict.to_owned(),
+        source: "policy".to_owned(),
+        reason: String::new(),
+        at: Timestamp::from_millis(7),
+    }
+}
+
+pub(super) fn ledger(turn: TurnId, verdict: &str) -> Change {
+    Change::PutLedger(Box::new(ledger_record(turn, verdict)))
+}
+
+pub(super) fn receipt(turn: TurnId, sent: &[&str]) -> ReceiptV1 {
+    ReceiptV1 {
+        bot: bot(),
+        session: session_key("assistant/oc_1"),
+        message: trigger(turn),
+        verdict: Verdict::Answered,
+        reason: String::new(),
+        accepted_at: Timestamp::from_millis(5),
+        closed_at: Timestamp::from_millis(6),
+        sent: sent.iter().map(|id| MessageId::new(*id)).collect(),
+    }
+}
+
+pub(super) fn close(turn: TurnId, sent: &[&str]) -> Change {
+    Change::CloseTurn {
+        turn,
+        receipt: Box::new(receipt(turn, sent)),
+    }
+}
+
+pub(super) fn note(subject: &str, reason: &str, at: u64) -> NoteV1 {
+    NoteV1 {
+        bot: bot(),
+        subject: subject.to_owned(),
+        verdict: Verdict::NotMentioned,
+        reason: reason.to_owned(),
+        at: Timestamp::from_millis(at),
+    }
+}

@@ -1,0 +1,197 @@
+//! The questions: decoding scans over an engine. Blocking; called off the async threads.
+
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use super::engine::{Direction, Engine, KeyRange};
+use super::{NOTES_MAX, key, value};
+use crate::base::{MessageId, SessionKey, Timestamp, TurnId};
+use crate::store::port::{Found, StoreError};
+use crate::store::record::{InboxV1, LedgerV1, NoteV1, ReceiptV1, SendV1, SessionV1};
+
+pub(super) fn open_turns(engine: &impl Engine) -> Result<Vec<(TurnId, InboxV1)>, StoreError> {
+    collect(engine, &key::all(key::INBOX), |key, bytes| {
+        Ok((key::turn_in("inbox", key)?, value::decode("inbox", bytes)?))
+    })
+}
+
+pub(super) fn journal(engine: &impl Engine, turn: TurnId) -> Result<Vec<Vec<u8>>, StoreError> {
+    let range = key::under(&key::of_turn(key::JOURNAL, turn));
+    collect(engine, &range, |_key, bytes| {
+        Ok(value::body("journal", bytes)?.to_vec())
+    })
+}
+
+pub(super) fn sends(engine: &impl Engine, turn: TurnId) -> Result<Vec<(u16, SendV1)>, StoreError> {
+    let range = key::under(&key::of_turn(key::SEND, turn));
+    collect(engine, &range, |key, bytes| {
+        Ok((key::part_in(key)?, value::decode("send", bytes)?))
+    })
+}
+
+pub(super) fn ledger(engine: &impl Engine, turn: TurnId) -> Result<Vec<LedgerV1>, StoreError> {
+    let range = key::under(&key::of_turn(key::LEDGER, turn));
+    collect(engine, &range, |_key, bytes| value::decode("ledger", bytes))
+}
+
+pub(super) fn session(
+    engine: &impl Engine,
+    key: &SessionKey,
+) -> Result<Option<SessionV1>, StoreError> {
+    engine
+        .get(&key::session(key))?
+        .map(|bytes| value::decode("session", &bytes))
+        .transpose()
+}
+
+/// What is known of `message`: open turns, then receipts, then notes, each the newest first.
+/// `next_note` is the slot that the next note would take.
+pub(super) fn find(
+    engine: &impl Engine,
+    message: &MessageId,
+    next_note: u32,
+) -> Result<Option<Found>, StoreError> {
+    // In its JSON form with the quotes, so that om_1 is not found in om_12.
+    let needle = serde_json::to_vec(message).map_err(|error| StoreError::Record {
+        kind: "message id",
+        cause: error.to_string(),
+    })?;
+    let rows = Rows { engine, needle };
+    let open = rows.newest("inbox", &key::all(key::INBOX), |row: &InboxV1| {
+        row.message.id == *message
+    })?;
+    if let Some((key, row)) = open {
+        let turn = key::turn_in("inbox", &key)?;
+        return Ok(Some(Found::Open(turn, Box::new(row))));
+    }
+    let closed = rows.newest("receipt", &key::all(key::RECEIPT), |row: &ReceiptV1| {
+        row.message == *message || row.sent.contains(message)
+    })?;
+    if let Some((key, row)) = closed {
+        let turn = key::turn_in("receipt", &key)?;
+        return Ok(Some(Found::Closed(turn, Box::new(row))));
+    }
+    // The ring's newest note stands before the next slot, its oldest behind it.
+    let ring = key::all(key::NOTE);
+    let split = key::note(next_note);
+    let newer = KeyRange {
+        start: ring.start,
+        end: split.clone(),
+    };
+    let older = KeyRange {
+        start: split,
+        end: ring.end,
+    };
+    for half in [newer, older] {
+        let note = rows.newest("note", &half, |row: &NoteV1| {
+            row.subject == message.as_str()
+        })?;
+        if let Some((_key, note)) = note {
+            return Ok(Some(Found::Noted(Box::new(note))));
+        }
+    }
+    Ok(None)
+}
+
+/// The slot behind the newest note; 0 without notes.
+pub(super) fn next_note_slot(engine: &impl Engine) -> Result<u32, StoreError> {
+    #[derive(Deserialize)]
+    struct Dated {
+        at: Timestamp,
+    }
+    let mut newest = Timestamp::default();
+    let mut slots = BTreeSet::new();
+    let dated = |key: &[u8], bytes: &[u8]| {
+        let note: Dated = value::decode("note", bytes)?;
+        if note.at > newest {
+            newest = note.at;
+            slots.clear();
+        }
+        if note.at == newest {
+            slots.insert(key::slot_in(key)?);
+        }
+        Ok(())
+    };
+    collect(engine, &key::all(key::NOTE), dated)?;
+    let Some(last) = slots.last() else {
+        return Ok(0);
+    };
+    // Notes of the same instant may reach over the end of the ring; the newest is the one that
+    // has no other of them behind it.
+    let mut next = (last + 1) % NOTES_MAX;
+    while slots.remove(&next) {
+        next = (next + 1) % NOTES_MAX;
+    }
+    Ok(next)
+}
+
+/// Decodes everything in `range`, in order.
+fn collect<T>(
+    engine: &impl Engine,
+    range: &KeyRange,
+    mut decode: impl FnMut(&[u8], &[u8]) -> Result<T, StoreError>,
+) -> Result<Vec<T>, StoreError> {
+    let mut rows = Ok(Vec::new());
+    engine.scan(
+        range,
+        Direction::Forward,
+        &mut |key, bytes| match (decode(key, bytes), &mut rows) {
+            (Ok(row), Ok(rows)) => {
+                rows.push(row);
+                ControlFlow::Continue(())
+            }
+            (Err(error), _) => {
+                rows = Err(error);
+                ControlFlow::Break(())
+            }
+            (Ok(_row), Err(_earlier)) => ControlFlow::Break(()),
+        },
+    )?;
+    rows
+}
+
+/// A record and its key.
+type Keyed<T> = (Vec<u8>, T);
+
+/// Records that hold `needle` somewhere in their bytes.
+struct Rows<'a, E> {
+    engine: &'a E,
+    needle: Vec<u8>,
+}
+
+impl<E: Engine> Rows<'_, E> {
+    /// The last record of `range` that is `wanted`, with its key. Only records that hold the
+    /// needle are decoded.
+    fn newest<T: DeserializeOwned>(
+        &self,
+        kind: &'static str,
+        range: &KeyRange,
+        wanted: impl Fn(&T) -> bool,
+    ) -> Result<Option<Keyed<T>>, StoreError> {
+        let mut found = Ok(None);
+        self.engine
+            .scan(range, Direction::Backward, &mut |key, bytes| {
+                if !contains(bytes, &self.needle) {
+                    return ControlFlow::Continue(());
+                }
+                match value::decode(kind, bytes) {
+                    Ok(row) if wanted(&row) => found = Ok(Some((key.to_vec(), row))),
+                    Ok(_other) => return ControlFlow::Continue(()),
+                    Err(error) => found = Err(error),
+                }
+                ControlFlow::Break(())
+            })?;
+        found
+    }
+}
+
+fn contains(bytes: &[u8], needle: &[u8]) -> bool {
+    bytes.windows(needle.len()).any(|window| window == needle)
+}
+
+#[cfg(test)]
+#[path = "read_tests.rs"]
+mod tests;

@@ -1,0 +1,54 @@
+//! The values: a version byte, then JSON (a journal entry: the bytes as the caller gave them).
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::store::port::StoreError;
+
+/// The version byte of every record this version writes.
+pub(super) const VERSION: u8 = 1;
+
+/// `record` as it is stored.
+pub(super) fn encode(kind: &'static str, record: &impl Serialize) -> Result<Vec<u8>, StoreError> {
+    let mut bytes = vec![VERSION];
+    serde_json::to_writer(&mut bytes, record).map_err(|error| StoreError::Record {
+        kind,
+        cause: error.to_string(),
+    })?;
+    Ok(bytes)
+}
+
+/// `entry` as it is stored.
+pub(super) fn encode_opaque(entry: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(entry.len() + 1);
+    bytes.push(VERSION);
+    bytes.extend_from_slice(entry);
+    bytes
+}
+
+/// What stands behind the version byte, if this version can read it.
+pub(super) fn body<'a>(kind: &'static str, bytes: &'a [u8]) -> Result<&'a [u8], StoreError> {
+    let cause = match bytes.split_first() {
+        Some((&VERSION, body)) => return Ok(body),
+        Some((version, _body)) => {
+            format!("it has version {version}, this Larkspur reads up to {VERSION}")
+        }
+        None => "it is empty".to_owned(),
+    };
+    Err(StoreError::Record { kind, cause })
+}
+
+/// Reads what [`encode`] wrote.
+pub(super) fn decode<T: DeserializeOwned>(
+    kind: &'static str,
+    bytes: &[u8],
+) -> Result<T, StoreError> {
+    serde_json::from_slice(body(kind, bytes)?).map_err(|error| StoreError::Record {
+        kind,
+        cause: error.to_string(),
+    })
+}
+
+#[cfg(test)]
+#[path = "value_tests.rs"]
+mod tests;
