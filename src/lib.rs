@@ -15,3 +15,5 @@ pub mod envelope;
 pub mod llm;
 pub mod store;
 pub mod tools;
+
+pub mod channels;

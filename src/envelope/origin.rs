@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::message::AgentMessage;
-use crate::base::{BotName, Timestamp};
+use crate::base::{BotName, Timestamp, Verdict};
 
 /// Tells one event from another across redeliveries.
 ///
@@ -109,6 +109,8 @@ pub struct Notice {
     pub subject: String,
     /// Tells redeliveries apart.
     pub key: DedupKey,
+    /// What to note about it: `filtered` for ordinary notices, else why a message starts no work.
+    pub verdict: Verdict,
 }
 
 #[cfg(test)]

@@ -1,0 +1,27 @@
+//! The Lark and Feishu channel: event webhook, bot API client, message conversion.
+//!
+//! One [`LarkBot`] holds what belongs to one app: keys, identity, API client. [`LarkBots`] is the
+//! set of those that run; the webhook ([`router`]) and the way out ([`LarkOutlet`]) share it.
+//! Wire names and wire shapes stay inside this module. Nothing is stored here: an event is
+//! acknowledged only after the [`crate::envelope::Inlet`] took it over.
+
+mod api;
+mod bot;
+mod content;
+mod crypto;
+mod event;
+mod identity;
+mod outlet;
+mod settings;
+mod signature;
+mod webhook;
+
+pub use api::{ApiError, BotInfo, Endpoint, Failure, LarkApi, LarkApp, MessageRecord};
+pub use bot::{LarkBot, LarkBots};
+pub use identity::{Identity, IdentityState, learn_identity};
+pub use outlet::LarkOutlet;
+pub use settings::{BASE_URL_FEISHU, BASE_URL_LARK, LarkBotSettings, SettingsError};
+pub use webhook::{Webhook, router};
+
+#[cfg(test)]
+mod testing;

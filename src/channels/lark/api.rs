@@ -1,0 +1,23 @@
+//! The bot API client of one app.
+//!
+//! Each call has a time limit, a limit of the answer's size, and an error that says three things:
+//! whether the platform may have acted all the same, whether to try again, and since when.
+//! Retrying is the caller's affair; the one exception is an invalid token, which is renewed once.
+
+mod answers;
+mod client;
+mod codes;
+mod error;
+mod text;
+mod token;
+mod transport;
+
+pub use answers::{BotInfo, MessageRecord};
+pub use client::LarkApi;
+pub use error::{ApiError, Failure};
+pub(super) use text::TEXT_BYTES_MAX;
+pub use transport::{Endpoint, LarkApp};
+
+#[cfg(test)]
+#[path = "api_tests.rs"]
+mod tests;

@@ -1,0 +1,312 @@
+//! The calls of the client.
+
+use std::sync::Arc;
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use super::super::identity::Identity;
+use super::super::settings::SettingsError;
+use super::answers::{self, BotInfo, MessageRecord, Page};
+use super::error::{ApiError, Failure};
+use super::text::text_content;
+use super::token::TokenCache;
+use super::transport::{Call, Endpoint, LarkApp, Transport};
+use crate::base::{ChatId, Clock, MessageId, Timestamp, UserId};
+
+/// The items asked for per page, the most the platform gives.
+const PAGE_ITEMS: &str = "50";
+/// How many pages of a list are read at most.
+const PAGES_MAX: usize = 20;
+
+/// The client of one app. Clones share the token.
+#[derive(Clone, Debug)]
+pub struct LarkApi {
+    app: Arc<LarkApp>,
+    pub(super) transport: Transport,
+    tokens: Arc<TokenCache>,
+    identity: Arc<Identity>,
+}
+
+impl LarkApi {
+    /// A client for `app`. Makes no call.
+    ///
+    /// # Errors
+    /// [`SettingsError::BaseUrl`] if the base URL is not an `http` or `https` address.
+    pub fn new(
+        app: LarkApp,
+        client: reqwest::Client,
+        clock: Arc<dyn Clock>,
+        identity: Arc<Identity>,
+    ) -> Result<Self, SettingsError> {
+        Ok(Self {
+            transport: Transport::new(client, &app.base_url)?,
+            app: Arc::new(app),
+            tokens: Arc::new(TokenCache::new(clock)),
+            identity,
+        })
+    }
+
+    /// Whether a sender's or operator's id is this app's.
+    pub fn is_own(&self, id: &str) -> bool {
+        id == self.app.app_id || self.identity.open_id().as_ref().map(UserId::as_str) == Some(id)
+    }
+
+    /// Asks who the bot is.
+    pub async fn bot_info(&self) -> Result<BotInfo, ApiError> {
+        let call = get(Endpoint::BotInfo, &["bot", "v3", "info"], &[]);
+        let answer = self.call(&call).await?;
+        answers::bot_info(&answer).ok_or(undecodable(call.endpoint))
+    }
+
+    /// Sends a text to a chat. Repetitions with the same `uuid` (at most 50 characters) within an
+    /// hour make one message. Returns its id.
+    pub async fn create(
+        &self,
+        chat: &ChatId,
+        text: &str,
+        uuid: &str,
+    ) -> Result<MessageId, ApiError> {
+        let body = json!({
+            "receive_id": chat.as_str(),
+            "msg_type": "text",
+            "content": text_content(text),
+            "uuid": uuid,
+        });
+        let call = Call {
+            endpoint: Endpoint::Create,
+            method: Method::POST,
+            path: &["im", "v1", "messages"],
+            query: &[("receive_id_type", "chat_id")],
+            body: Some(body),
+        };
+        self.sent(call).await
+    }
+
+    /// Replies to a message with a text, in its thread if `in_thread`. For `uuid` see
+    /// [`LarkApi::create`]. Returns the id of the reply.
+    pub async fn reply(
+        &self,
+        message: &MessageId,
+        text: &str,
+        in_thread: bool,
+        uuid: &str,
+    ) -> Result<MessageId, ApiError> {
+        let mut body = json!({
+            "msg_type": "text",
+            "content": text_content(text),
+            "uuid": uuid,
+        });
+        if in_thread && let Some(members) = body.as_object_mut() {
+            members.insert("reply_in_thread".to_owned(), Value::Bool(true));
+        }
+        let call = Call {
+            endpoint: Endpoint::Reply,
+            method: Method::POST,
+            path: &["im", "v1", "messages", message.as_str(), "reply"],
+            query: &[],
+            body: Some(body),
+        };
+        self.sent(call).await
+    }
+
+    async fn sent(&self, call: Call<'_>) -> Result<MessageId, ApiError> {
+        let answer = self.call(&call).await?;
+        answers::data_text(&answer, "message_id")
+            .map(MessageId::new)
+            .ok_or(undecodable(call.endpoint))
+    }
+
+    /// Replaces the text of an own message; the platform allows twenty times.
+    pub async fn edit(&self, message: &MessageId, text: &str) -> Result<(), ApiError> {
+        let call = Call {
+            endpoint: Endpoint::Edit,
+            method: Method::PUT,
+            path: &["im", "v1", "messages", message.as_str()],
+            query: &[],
+            body: Some(json!({ "msg_type": "text", "content": text_content(text) })),
+        };
+        self.call(&call).await.map(drop)
+    }
+
+    /// Takes an own message back.
+    pub async fn recall(&self, message: &MessageId) -> Result<(), ApiError> {
+        let path = ["im", "v1", "messages", message.as_str()];
+        self.call(&delete(Endpoint::Recall, &path)).await.map(drop)
+    }
+
+    /// Puts a reaction on a message. Returns the reaction's id.
+    pub async fn react(&self, message: &MessageId, emoji: &str) -> Result<String, ApiError> {
+        let call = Call {
+            endpoint: Endpoint::React,
+            method: Method::POST,
+            path: &["im", "v1", "messages", message.as_str(), "reactions"],
+            query: &[],
+            body: Some(json!({ "reaction_type": { "emoji_type": emoji } })),
+        };
+        let answer = self.call(&call).await?;
+        answers::data_text(&answer, "reaction_id").ok_or(undecodable(call.endpoint))
+    }
+
+    /// Takes the reaction `reaction_id` from a message. Without an id every reaction with `emoji`
+    /// that this app has put there is looked for and taken away.
+    pub async fn unreact(
+        &self,
+        message: &MessageId,
+        emoji: &str,
+        reaction_id: Option<&str>,
+    ) -> Result<(), ApiError> {
+        if let Some(id) = reaction_id {
+            return self.delete_reaction(message, id).await;
+        }
+        for id in self.own_reactions(message, emoji).await? {
+            self.delete_reaction(message, &id).await?;
+        }
+        Ok(())
+    }
+
+    async fn delete_reaction(&self, message: &MessageId, id: &str) -> Result<(), ApiError> {
+        let path = ["im", "v1", "messages", message.as_str(), "reactions", id];
+        self.call(&delete(Endpoint::Unreact, &path)).await.map(drop)
+    }
+
+    async fn own_reactions(
+        &self,
+        message: &MessageId,
+        emoji: &str,
+    ) -> Result<Vec<String>, ApiError> {
+        let path = ["im", "v1", "messages", message.as_str(), "reactions"];
+        let query = [("reaction_type", emoji), ("page_size", PAGE_ITEMS)];
+        let mut own = Vec::new();
+        self.pages(Endpoint::Reactions, &path, &query, |page| {
+            let reactions = page.items.iter().filter_map(answers::reaction);
+            own.extend(
+                reactions
+                    .filter(|found| found.emoji == emoji && self.is_own(&found.operator))
+                    .map(|found| found.id),
+            );
+            true
+        })
+        .await?;
+        Ok(own)
+    }
+
+    /// Reads one message; `None` if the platform says that it does not exist any more.
+    pub async fn get_message(
+        &self,
+        message: &MessageId,
+    ) -> Result<Option<MessageRecord>, ApiError> {
+        let path = ["im", "v1", "messages", message.as_str()];
+        let call = get(Endpoint::GetMessage, &path, &[]);
+        match self.call(&call).await {
+            // Of a merged forward it holds the whole tree; the message itself is the first.
+            Ok(answer) => {
+                let page = answers::page(&answer).ok_or(undecodable(call.endpoint))?;
+                let record = page.items.first().and_then(answers::message);
+                Ok(record.filter(|record| !record.deleted))
+            }
+            Err(error) if error.is_gone() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Reads a chat's messages since `since`, oldest first, at most `limit` (and a thousand).
+    pub async fn history(
+        &self,
+        chat: &ChatId,
+        since: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<MessageRecord>, ApiError> {
+        // The platform asks for seconds here while it writes milliseconds everywhere else.
+        let start = (since.as_millis() / 1000).to_string();
+        let query = [
+            ("container_id_type", "chat"),
+            ("container_id", chat.as_str()),
+            ("start_time", start.as_str()),
+            ("sort_type", "ByCreateTimeAsc"),
+            ("page_size", PAGE_ITEMS),
+        ];
+        let mut records = Vec::new();
+        self.pages(
+            Endpoint::History,
+            &["im", "v1", "messages"],
+            &query,
+            |page| {
+                let messages = page.items.iter().filter_map(answers::message);
+                records.extend(messages.filter(|record| record.created_at >= since));
+                records.len() < limit
+            },
+        )
+        .await?;
+        records.truncate(limit);
+        Ok(records)
+    }
+
+    /// Reads a list page by page, as long as `take` wants more.
+    async fn pages(
+        &self,
+        endpoint: Endpoint,
+        path: &[&str],
+        query: &[(&str, &str)],
+        mut take: impl FnMut(&Page<'_>) -> bool,
+    ) -> Result<(), ApiError> {
+        let mut token = String::new();
+        for _ in 0..PAGES_MAX {
+            let mut query = query.to_vec();
+            if !token.is_empty() {
+                query.push(("page_token", &token));
+            }
+            let answer = self.call(&get(endpoint, path, &query)).await?;
+            let page = answers::page(&answer).ok_or(undecodable(endpoint))?;
+            match (take(&page), page.next) {
+                (true, Some(next)) => token = next,
+                _ => break,
+            }
+        }
+        Ok(())
+    }
+
+    /// A call with a token. One that the platform finds invalid is renewed, once; that is safe,
+    /// since a call refused for its token was not carried out.
+    async fn call(&self, call: &Call<'_>) -> Result<Value, ApiError> {
+        let token = self.tokens.get(&self.transport, &self.app).await?;
+        match self.transport.exchange(call, Some(&token)).await {
+            Err(error) if error.wants_new_token() => {
+                self.tokens.forget(&token).await;
+                let token = self.tokens.get(&self.transport, &self.app).await?;
+                self.transport.exchange(call, Some(&token)).await
+            }
+            outcome => outcome,
+        }
+    }
+}
+
+fn get<'a>(endpoint: Endpoint, path: &'a [&'a str], query: &'a [(&'a str, &'a str)]) -> Call<'a> {
+    Call {
+        endpoint,
+        method: Method::GET,
+        path,
+        query,
+        body: None,
+    }
+}
+
+fn delete<'a>(endpoint: Endpoint, path: &'a [&'a str]) -> Call<'a> {
+    Call {
+        endpoint,
+        method: Method::DELETE,
+        path,
+        query: &[],
+        body: None,
+    }
+}
+
+/// The platform said yes, but not what was asked for.
+fn undecodable(endpoint: Endpoint) -> ApiError {
+    ApiError {
+        endpoint,
+        status: Some(200),
+        failure: Failure::Undecodable,
+        retry_after: None,
+    }
+}

@@ -1,0 +1,94 @@
+//! The platform's error codes, as data. The same number can mean different things at different
+//! endpoints, so a row may name the endpoints it holds for.
+
+use super::transport::Endpoint;
+
+/// What a code means to the caller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Meaning {
+    /// Too fast; nothing was done.
+    Slower,
+    /// The same request is under way.
+    InFlight,
+    /// The token is not valid any more: renew it.
+    Token,
+    /// The app, its rights or its quota: nothing works until somebody acts.
+    App,
+    /// What the request is about does not exist any more.
+    Gone,
+    /// This request will never succeed.
+    Never,
+}
+
+pub(super) struct Row {
+    pub(super) code: i64,
+    pub(super) meaning: Meaning,
+    endpoints: &'static [Endpoint],
+}
+
+const ANY: &[Endpoint] = &[];
+const SENDS: &[Endpoint] = &[Endpoint::Create, Endpoint::Reply];
+
+const fn row(code: i64, meaning: Meaning, endpoints: &'static [Endpoint]) -> Row {
+    Row {
+        code,
+        meaning,
+        endpoints,
+    }
+}
+
+/// The comment beside each row names the section of the protocol description it comes from.
+/// Codes without a row are refusals for good.
+#[rustfmt::skip]
+pub(super) const ROWS: [Row; 41] = [
+    row(10003, Meaning::App, ANY),          // 4: bad parameter of the token request
+    row(10012, Meaning::App, ANY),          // 4: app ticket invalid
+    row(10014, Meaning::App, ANY),          // 4: app not usable
+    row(10015, Meaning::App, ANY),          // 4: wrong secret
+    row(99_991_400, Meaning::Slower, ANY),  // 4, 5.3: rate limit of the gateway
+    row(99_991_401, Meaning::App, ANY),     // 4: caller's address not allowed
+    row(99_991_403, Meaning::App, ANY),     // 4: monthly quota used up
+    row(99_991_661, Meaning::App, ANY),     // 4: no token in the header
+    row(99_991_662, Meaning::App, ANY),     // 4: app disabled
+    row(99_991_663, Meaning::Token, ANY),   // 4: tenant token invalid or expired
+    row(99_991_664, Meaning::Token, ANY),   // 4: app token invalid
+    row(99_991_665, Meaning::Token, ANY),   // 4: tenant token invalid
+    row(99_991_668, Meaning::App, ANY),     // 4: the endpoint does not take such tokens
+    row(99_991_671, Meaning::Token, ANY),   // 4: token malformed
+    row(99_991_672, Meaning::App, ANY),     // 4: the app lacks a scope
+    row(99_991_679, Meaning::App, ANY),     // 4: the user lacks a scope
+    row(230_001, Meaning::Never, ANY),      // 5.4: bad parameter
+    row(230_002, Meaning::Never, ANY),      // 5.4: bot not in the group
+    row(230_006, Meaning::App, ANY),        // 5.4: bot capability not enabled
+    row(230_011, Meaning::Gone, ANY),       // 5.4: message recalled
+    row(230_013, Meaning::Never, ANY),      // 5.4: user outside the bot's range
+    row(230_017, Meaning::Never, ANY),      // 5.3, 5.4: another app's resource, no rate limit
+    row(230_018, Meaning::Never, ANY),      // 5.4: forbidden by group settings
+    row(230_020, Meaning::Slower, ANY),     // 5.3: rate limit of the messages
+    row(230_022, Meaning::Never, ANY),      // 5.4: sensitive content
+    row(230_025, Meaning::Never, ANY),      // 5.4: too long
+    row(230_027, Meaning::Never, ANY),      // 5.4: missing permission, may hold for one chat only
+    row(230_028, Meaning::Never, ANY),      // 5.4: stopped by data loss prevention
+    row(230_029, Meaning::Never, ANY),      // 5.4: user resigned
+    row(230_035, Meaning::Never, ANY),      // 5.4: no right to send
+    row(230_038, Meaning::Never, ANY),      // 5.4: cross-tenant private chat
+    row(230_049, Meaning::InFlight, SENDS), // 5.2, 5.4: same uuid in flight
+    row(230_050, Meaning::Never, ANY),      // 5.4: message invisible
+    row(230_053, Meaning::Never, ANY),      // 5.4: user stopped this bot's messages
+    row(230_071, Meaning::Never, ANY),      // 5.4: no threads here; edit: not the sender
+    row(230_072, Meaning::Never, ANY),      // 5.4: aggregated message; edit: twenty edits used
+    row(230_075, Meaning::Never, ANY),      // 5.4: encrypted chat; edit: window over
+    row(230_110, Meaning::Gone, ANY),       // 5.4: message deleted
+    row(231_003, Meaning::Gone, ANY),       // 5.4: reaction: message gone
+    row(231_015, Meaning::InFlight, &[Endpoint::React, Endpoint::Unreact]), // 5.4: duplicate
+    row(232_009, Meaning::Never, ANY),      // 5.4: chat dissolved
+];
+
+/// What `code` means at `endpoint`.
+pub(super) fn meaning(endpoint: Endpoint, code: i64) -> Meaning {
+    ROWS.iter()
+        .find(|row| {
+            row.code == code && (row.endpoints.is_empty() || row.endpoints.contains(&endpoint))
+        })
+        .map_or(Meaning::Never, |row| row.meaning)
+}

@@ -1,0 +1,151 @@
+//! Errors of the API client: what happened, what to do, and what the platform may have done.
+
+use std::fmt;
+use std::time::Duration;
+
+use super::codes::{Meaning, meaning};
+use super::transport::Endpoint;
+use crate::base::{Disposition, Origin};
+use crate::envelope::Certainty;
+
+/// What went wrong with a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// No connection was made, so nothing was sent.
+    NotConnected,
+    /// No complete answer within the time limit.
+    TimedOut,
+    /// The connection broke.
+    Broken,
+    /// The answer is too long, no JSON, or lacks what was asked for.
+    Undecodable,
+    /// The platform answered with an error.
+    Refused {
+        /// Its own code, where the answer had one.
+        code: Option<i64>,
+        /// Its words, cut and cleaned.
+        message: String,
+    },
+}
+
+/// A call to the platform that did not succeed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub struct ApiError {
+    pub(super) endpoint: Endpoint,
+    pub(super) status: Option<u16>,
+    pub(super) failure: Failure,
+    pub(super) retry_after: Option<Duration>,
+}
+
+impl ApiError {
+    /// Which call it was.
+    pub fn endpoint(&self) -> Endpoint {
+        self.endpoint
+    }
+
+    /// What happened.
+    pub fn failure(&self) -> &Failure {
+        &self.failure
+    }
+
+    /// The HTTP status, if there was an answer.
+    pub fn status(&self) -> Option<u16> {
+        self.status
+    }
+
+    /// The platform's own code, if it gave one.
+    pub fn code(&self) -> Option<i64> {
+        match &self.failure {
+            Failure::Refused { code, .. } => *code,
+            Failure::NotConnected | Failure::TimedOut | Failure::Broken | Failure::Undecodable => {
+                None
+            }
+        }
+    }
+
+    pub(super) fn meaning(&self) -> Option<Meaning> {
+        self.code().map(|code| meaning(self.endpoint, code))
+    }
+
+    fn is_server_failure(&self) -> bool {
+        self.status.is_some_and(|status| status >= 500)
+    }
+
+    /// What the caller should do.
+    pub fn disposition(&self) -> Disposition {
+        let retry = Disposition::Retry {
+            after: self.retry_after,
+        };
+        if !matches!(self.failure, Failure::Refused { .. }) {
+            return retry;
+        }
+        match (self.meaning(), self.status) {
+            (Some(Meaning::Slower | Meaning::InFlight), _) | (_, Some(429 | 408 | 500..)) => retry,
+            // Without a code it is the gateway or a proxy that does not accept who we are.
+            (Some(Meaning::Token | Meaning::App), _) | (None, Some(401 | 407)) => {
+                Disposition::Fatal
+            }
+            (Some(Meaning::Gone | Meaning::Never) | None, _) => Disposition::Reject,
+        }
+    }
+
+    /// Whether the platform may have done what was asked all the same.
+    pub fn certainty(&self) -> Certainty {
+        match &self.failure {
+            Failure::NotConnected => Certainty::NotSent,
+            Failure::TimedOut | Failure::Broken | Failure::Undecodable => {
+                Certainty::MayHaveBeenSent
+            }
+            Failure::Refused { .. } => match self.meaning() {
+                Some(Meaning::Slower) => Certainty::NotSent,
+                Some(Meaning::InFlight) => Certainty::MayHaveBeenSent,
+                _ if self.is_server_failure() => Certainty::MayHaveBeenSent,
+                _ => Certainty::NotSent,
+            },
+        }
+    }
+
+    /// Whose failure it is.
+    pub fn origin(&self) -> Origin {
+        match self.meaning() {
+            // Credentials, rights and quota are what this daemon was configured with.
+            Some(Meaning::Token | Meaning::App) => Origin::Internal,
+            _ => Origin::Platform,
+        }
+    }
+
+    /// Whether what the call was about does not exist any more.
+    pub(in crate::channels::lark) fn is_gone(&self) -> bool {
+        self.meaning() == Some(Meaning::Gone)
+    }
+
+    /// Whether a new token may help.
+    pub(super) fn wants_new_token(&self) -> bool {
+        self.meaning() == Some(Meaning::Token)
+    }
+}
+
+impl fmt::Display for ApiError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}: ", self.endpoint.name())?;
+        match &self.failure {
+            Failure::NotConnected => formatter.write_str("no connection to the platform")?,
+            Failure::TimedOut => formatter.write_str("no answer in time")?,
+            Failure::Broken => formatter.write_str("the connection broke")?,
+            Failure::Undecodable => formatter.write_str("an answer that makes no sense")?,
+            Failure::Refused { code, message } => {
+                formatter.write_str("the platform refused")?;
+                if let Some(code) = code {
+                    write!(formatter, " with code {code}")?;
+                }
+                if !message.is_empty() {
+                    write!(formatter, " ({message})")?;
+                }
+            }
+        }
+        match self.status {
+            Some(status) => write!(formatter, ", HTTP {status}"),
+            None => Ok(()),
+        }
+    }
+}

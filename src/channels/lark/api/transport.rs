@@ -1,0 +1,252 @@
+//! One HTTP exchange with the platform: request, limited reading, classification of the outcome.
+
+use std::time::Duration;
+
+use reqwest::header::{HeaderMap, RETRY_AFTER};
+use reqwest::{Method, Response};
+use serde::Deserialize;
+use serde_json::Value;
+use url::Url;
+
+use super::super::settings::SettingsError;
+use super::error::{ApiError, Failure};
+use crate::base::Secret;
+use crate::base::limit::ellipsis;
+
+/// How long one exchange may take.
+pub(super) const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
+/// The longest answer, in bytes: a page of fifty messages of the greatest length fits.
+const ANSWER_BYTES_MAX: usize = 8 * 1024 * 1024;
+/// The longest error text kept of the platform's, in characters.
+const MESSAGE_CHARS_MAX: usize = 200;
+/// The longest wait taken over from the platform.
+const RETRY_AFTER_MAX: Duration = Duration::from_secs(3600);
+/// The gateway's header that says how many seconds to wait.
+const HEADER_RATE_LIMIT_RESET: &str = "x-ogw-ratelimit-reset";
+
+/// The app a client speaks for, and where the platform is.
+#[derive(Clone, Debug)]
+pub struct LarkApp {
+    /// The app's id.
+    pub app_id: String,
+    /// The app's secret.
+    pub app_secret: Secret,
+    /// The platform's origin; a path in it is kept as a prefix.
+    pub base_url: String,
+}
+
+/// The calls this client makes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Endpoint {
+    /// The app's access token.
+    TenantToken,
+    /// The bot's own identity.
+    BotInfo,
+    /// A new message.
+    Create,
+    /// A reply to a message.
+    Reply,
+    /// Replacing a message's text.
+    Edit,
+    /// Taking a message back.
+    Recall,
+    /// Adding a reaction.
+    React,
+    /// Removing a reaction.
+    Unreact,
+    /// Listing reactions.
+    Reactions,
+    /// Reading one message.
+    GetMessage,
+    /// Reading a chat's messages.
+    History,
+}
+
+impl Endpoint {
+    /// The name in logs.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::TenantToken => "tenant_access_token",
+            Self::BotInfo => "bot_info",
+            Self::Create => "create_message",
+            Self::Reply => "reply_message",
+            Self::Edit => "edit_message",
+            Self::Recall => "recall_message",
+            Self::React => "add_reaction",
+            Self::Unreact => "remove_reaction",
+            Self::Reactions => "list_reactions",
+            Self::GetMessage => "get_message",
+            Self::History => "list_messages",
+        }
+    }
+}
+
+/// One request, without its token.
+#[derive(Clone, Debug)]
+pub(super) struct Call<'a> {
+    pub(super) endpoint: Endpoint,
+    pub(super) method: Method,
+    /// Behind `open-apis`; escaped where needed.
+    pub(super) path: &'a [&'a str],
+    pub(super) query: &'a [(&'a str, &'a str)],
+    pub(super) body: Option<Value>,
+}
+
+/// The way to the platform.
+#[derive(Clone, Debug)]
+pub(super) struct Transport {
+    client: reqwest::Client,
+    base_url: Url,
+    pub(super) timeout: Duration,
+}
+
+impl Transport {
+    pub(super) fn new(client: reqwest::Client, base_url: &str) -> Result<Self, SettingsError> {
+        let base_url = Url::parse(base_url).map_err(|_malformed| SettingsError::BaseUrl)?;
+        if !matches!(base_url.scheme(), "http" | "https") {
+            return Err(SettingsError::BaseUrl);
+        }
+        Ok(Self {
+            client,
+            base_url,
+            timeout: REQUEST_TIMEOUT,
+        })
+    }
+
+    /// Carries out a call; `Ok` holds the whole answer, whose code is 0.
+    pub(super) async fn exchange(
+        &self,
+        call: &Call<'_>,
+        token: Option<&Secret>,
+    ) -> Result<Value, ApiError> {
+        let mut request = self
+            .client
+            .request(call.method.clone(), self.url(call))
+            .timeout(self.timeout);
+        if let Some(token) = token {
+            request = request.bearer_auth(token.expose());
+        }
+        if let Some(body) = &call.body {
+            request = request.json(body);
+        }
+        let failed = |error: &reqwest::Error| ApiError {
+            endpoint: call.endpoint,
+            status: None,
+            failure: classify(error),
+            retry_after: None,
+        };
+        let response = request.send().await.map_err(|error| failed(&error))?;
+        let status = response.status().as_u16();
+        let retry_after = retry_after(response.headers());
+        let body = read_capped(response, ANSWER_BYTES_MAX)
+            .await
+            .map_err(|error| match error {
+                ReadFailure::TooLong => ApiError {
+                    endpoint: call.endpoint,
+                    status: Some(status),
+                    failure: Failure::Undecodable,
+                    retry_after: None,
+                },
+                ReadFailure::Transport(error) => failed(&error),
+            })?;
+        judge(status, &body).map_err(|failure| ApiError {
+            endpoint: call.endpoint,
+            status: Some(status),
+            failure,
+            retry_after,
+        })
+    }
+
+    fn url(&self, call: &Call<'_>) -> Url {
+        let mut url = self.base_url.clone();
+        // Only addresses without a hierarchy have no segments, and the constructor refuses them.
+        if let Ok(mut segments) = url.path_segments_mut() {
+            segments.pop_if_empty().push("open-apis").extend(call.path);
+        }
+        if !call.query.is_empty() {
+            url.query_pairs_mut().extend_pairs(call.query);
+        }
+        url
+    }
+}
+
+fn classify(error: &reqwest::Error) -> Failure {
+    if error.is_connect() || error.is_builder() {
+        Failure::NotConnected
+    } else if error.is_timeout() {
+        Failure::TimedOut
+    } else {
+        Failure::Broken
+    }
+}
+
+#[derive(Deserialize)]
+struct Outcome {
+    code: i64,
+    #[serde(default)]
+    msg: Option<String>,
+}
+
+/// Success is code 0 in an answer of status 2xx, nothing else.
+fn judge(status: u16, body: &[u8]) -> Result<Value, Failure> {
+    let succeeded = (200..300).contains(&status);
+    let Some(outcome) = serde_json::from_slice::<Outcome>(body).ok() else {
+        return Err(if succeeded {
+            Failure::Undecodable
+        } else {
+            Failure::Refused {
+                code: None,
+                message: String::new(),
+            }
+        });
+    };
+    if outcome.code == 0 && succeeded {
+        return serde_json::from_slice(body).map_err(|_malformed| Failure::Undecodable);
+    }
+    Err(Failure::Refused {
+        code: Some(outcome.code).filter(|code| *code != 0),
+        message: clean(&outcome.msg.unwrap_or_default()),
+    })
+}
+
+fn clean(message: &str) -> String {
+    let one_line: String = message
+        .chars()
+        .map(|character| {
+            if character.is_control() {
+                ' '
+            } else {
+                character
+            }
+        })
+        .collect();
+    ellipsis(one_line.trim(), MESSAGE_CHARS_MAX)
+}
+
+fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let seconds = |value: &reqwest::header::HeaderValue| {
+        let seconds: u64 = value.to_str().ok()?.trim().parse().ok()?;
+        Some(Duration::from_secs(seconds).min(RETRY_AFTER_MAX))
+    };
+    headers
+        .get(HEADER_RATE_LIMIT_RESET)
+        .and_then(seconds)
+        .or_else(|| headers.get(RETRY_AFTER).and_then(seconds))
+}
+
+enum ReadFailure {
+    TooLong,
+    Transport(reqwest::Error),
+}
+
+/// Reads a body of at most `bytes_max` bytes.
+async fn read_capped(mut response: Response, bytes_max: usize) -> Result<Vec<u8>, ReadFailure> {
+    let mut body = Vec::new();
+    while let Some(chunk) = response.chunk().await.map_err(ReadFailure::Transport)? {
+        if chunk.len() > bytes_max.saturating_sub(body.len()) {
+            return Err(ReadFailure::TooLong);
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(body)
+}

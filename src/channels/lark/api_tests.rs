@@ -1,0 +1,378 @@
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use serde_json::json;
+
+use super::codes::{Meaning, ROWS};
+use super::*;
+use crate::base::{ChatId, Disposition, MessageId, Origin, Timestamp};
+use crate::channels::lark::testing::{self, APP, Platform, Seen, TOKEN_CALL};
+use crate::envelope::Certainty;
+
+const CREATE: &str = "POST /open-apis/im/v1/messages?receive_id_type=chat_id";
+
+async fn create(api: &LarkApi) -> Result<MessageId, ApiError> {
+    api.create(&ChatId::new("oc_1"), "hello", "uuid-1").await
+}
+
+#[tokio::test]
+async fn fifty_parallel_sends_fetch_one_token() {
+    let platform = Platform::start().await;
+    let api = platform.api(&testing::clock());
+    let sends = join_all((0..50).map(|_| create(&api))).await;
+    assert!(sends.iter().all(Result::is_ok));
+    assert_eq!(platform.count(TOKEN_CALL), 1);
+    assert_eq!(platform.count(CREATE), 50);
+}
+
+#[tokio::test]
+async fn fifty_parallel_sends_share_one_refused_token_fetch() {
+    let platform = Platform::start().await;
+    platform.on(
+        TOKEN_CALL,
+        400,
+        &json!({"code": 10015, "msg": "wrong secret"}),
+    );
+    let api = platform.api(&testing::clock());
+    let sends = join_all((0..50).map(|_| create(&api))).await;
+    assert!(sends.iter().all(Result::is_err));
+    assert_eq!(platform.count(TOKEN_CALL), 1);
+    let error = sends.into_iter().find_map(Result::err).unwrap();
+    assert_eq!(error.disposition(), Disposition::Fatal);
+    assert_eq!(error.origin(), Origin::Internal);
+    assert_eq!(error.certainty(), Certainty::NotSent);
+}
+
+#[tokio::test]
+async fn a_token_is_renewed_when_less_than_thirty_minutes_remain() {
+    let platform = Platform::start().await;
+    let clock = testing::clock();
+    let api = platform.api(&clock);
+    let minutes = |minutes: u64| Duration::from_secs(minutes * 60);
+    create(&api).await.unwrap();
+    clock.advance(minutes(90));
+    create(&api).await.unwrap();
+    assert_eq!(platform.count(TOKEN_CALL), 1);
+    clock.advance(Duration::from_millis(1));
+    create(&api).await.unwrap();
+    assert_eq!(platform.count(TOKEN_CALL), 2);
+    let tokens: Vec<String> = platform
+        .seen()
+        .into_iter()
+        .map(|seen| seen.token)
+        .filter(|token| !token.is_empty())
+        .collect();
+    assert_eq!(tokens, ["Bearer t-1", "Bearer t-1", "Bearer t-2"]);
+}
+
+#[tokio::test]
+async fn while_a_renewal_fails_the_old_token_goes_on_until_its_end() {
+    let platform = Platform::start().await;
+    let clock = testing::clock();
+    let api = platform.api(&clock);
+    create(&api).await.unwrap();
+    clock.advance(Duration::from_secs(100 * 60));
+    platform.on(TOKEN_CALL, 500, &json!({}));
+    create(&api).await.unwrap();
+    create(&api).await.unwrap();
+    assert_eq!(platform.count(TOKEN_CALL), 2);
+    clock.advance(Duration::from_secs(20 * 60));
+    platform.on(TOKEN_CALL, 500, &json!({}));
+    let error = create(&api).await.unwrap_err();
+    assert_eq!(error.endpoint(), Endpoint::TenantToken);
+    assert_eq!(platform.count(CREATE), 3);
+}
+
+#[tokio::test]
+async fn an_invalid_token_is_renewed_once_and_the_call_repeated_once() {
+    for code in [99_991_663, 99_991_664, 99_991_665, 99_991_671] {
+        let platform = Platform::start().await;
+        let api = platform.api(&testing::clock());
+        platform.on(CREATE, 400, &json!({"code": code, "msg": "invalid"}));
+        assert_eq!(create(&api).await.unwrap().as_str(), "om_new");
+        assert_eq!(platform.count(TOKEN_CALL), 2, "{code}");
+        assert_eq!(platform.count(CREATE), 2, "{code}");
+        for _ in 0..5 {
+            platform.on(CREATE, 400, &json!({"code": code, "msg": "invalid"}));
+        }
+        let error = create(&api).await.unwrap_err();
+        assert_eq!(error.code(), Some(code));
+        assert_eq!(error.disposition(), Disposition::Fatal);
+        assert_eq!(platform.count(TOKEN_CALL), 3, "{code}");
+        assert_eq!(platform.count(CREATE), 4, "{code}");
+    }
+}
+
+#[tokio::test]
+async fn other_refusals_are_not_repeated() {
+    let platform = Platform::start().await;
+    let api = platform.api(&testing::clock());
+    platform.on(
+        CREATE,
+        400,
+        &json!({"code": 230_002, "msg": "Bot not in chat"}),
+    );
+    let error = create(&api).await.unwrap_err();
+    assert_eq!(platform.count(CREATE), 1);
+    assert_eq!(
+        error.to_string(),
+        "create_message: the platform refused with code 230002 (Bot not in chat), HTTP 400"
+    );
+}
+
+fn refused(endpoint: Endpoint, status: u16, code: Option<i64>) -> ApiError {
+    ApiError {
+        endpoint,
+        status: Some(status),
+        failure: Failure::Refused {
+            code,
+            message: String::new(),
+        },
+        retry_after: None,
+    }
+}
+
+#[test]
+fn every_row_of_the_code_table_says_what_to_do() {
+    let retry = Disposition::Retry { after: None };
+    for row in &ROWS {
+        let endpoint = if row.code == 231_015 {
+            Endpoint::React
+        } else {
+            Endpoint::Create
+        };
+        let error = refused(endpoint, 400, Some(row.code));
+        let (disposition, certainty) = match row.meaning {
+            Meaning::Slower => (retry, Certainty::NotSent),
+            Meaning::InFlight => (retry, Certainty::MayHaveBeenSent),
+            Meaning::Token | Meaning::App => (Disposition::Fatal, Certainty::NotSent),
+            Meaning::Gone | Meaning::Never => (Disposition::Reject, Certainty::NotSent),
+        };
+        assert_eq!(error.disposition(), disposition, "{}", row.code);
+        assert_eq!(error.certainty(), certainty, "{}", row.code);
+    }
+    let mut codes: Vec<i64> = ROWS.iter().map(|row| row.code).collect();
+    codes.dedup();
+    assert!(codes.len() == ROWS.len() && codes.contains(&230_049));
+}
+
+#[test]
+fn what_a_failed_send_may_have_done_follows_from_how_it_failed() {
+    let retry = Disposition::Retry { after: None };
+    let sent = Certainty::MayHaveBeenSent;
+    let not_sent = Certainty::NotSent;
+    let table = [
+        (400, Some(230_020), retry, not_sent),
+        (429, Some(99_991_400), retry, not_sent),
+        (429, None, retry, not_sent),
+        (400, Some(230_049), retry, sent),
+        (200, Some(230_002), Disposition::Reject, not_sent),
+        (400, Some(424_242), Disposition::Reject, not_sent),
+        (400, Some(99_991_672), Disposition::Fatal, not_sent),
+        (404, None, Disposition::Reject, not_sent),
+        (503, Some(99_991_400), retry, not_sent),
+        (500, None, retry, sent),
+        (503, Some(1), retry, sent),
+    ];
+    for (status, code, disposition, certainty) in table {
+        let error = refused(Endpoint::Create, status, code);
+        assert_eq!(error.disposition(), disposition, "{status} {code:?}");
+        assert_eq!(error.certainty(), certainty, "{status} {code:?}");
+    }
+}
+
+#[tokio::test]
+async fn the_platforms_wait_is_taken_over() {
+    let platform = Platform::start().await;
+    let api = platform.api(&testing::clock());
+    let body = json!({"code": 99_991_400, "msg": "slow down"}).to_string();
+    for (headers, seconds) in [
+        (
+            vec![("x-ogw-ratelimit-reset", "7"), ("retry-after", "9")],
+            7,
+        ),
+        (vec![("retry-after", "9")], 9),
+        (vec![("retry-after", "999999")], 3600),
+    ] {
+        platform.raw(CREATE, 429, headers, body.clone());
+        let after = Some(Duration::from_secs(seconds));
+        let error = create(&api).await.unwrap_err();
+        assert_eq!(error.disposition(), Disposition::Retry { after });
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_makes_no_sense_leaves_the_send_in_doubt() {
+    let platform = Platform::start().await;
+    let api = platform.api(&testing::clock());
+    let huge = format!("{{\"code\":0,\"x\":\"{}\"}}", "a".repeat(9 * 1024 * 1024));
+    for body in ["<html>", "", "{\"code\":0}", "{\"code\":\"0\"}", &huge] {
+        platform.raw(CREATE, 200, Vec::new(), body.to_owned());
+        let error = create(&api).await.unwrap_err();
+        assert_eq!(*error.failure(), Failure::Undecodable);
+        assert_eq!(error.certainty(), Certainty::MayHaveBeenSent);
+        assert_eq!(error.disposition(), Disposition::Retry { after: None });
+    }
+}
+
+#[tokio::test]
+async fn a_silent_platform_leaves_the_send_in_doubt() {
+    let platform = Platform::start().await;
+    let mut api = platform.api(&testing::clock());
+    create(&api).await.unwrap();
+    api.transport.timeout = Duration::from_millis(100);
+    platform.raw(CREATE, 0, Vec::new(), String::new());
+    let error = create(&api).await.unwrap_err();
+    assert_eq!(*error.failure(), Failure::TimedOut);
+    assert_eq!(error.certainty(), Certainty::MayHaveBeenSent);
+    assert_eq!(error.disposition(), Disposition::Retry { after: None });
+}
+
+#[tokio::test]
+async fn without_a_connection_nothing_was_sent() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    drop(listener);
+    let bot = testing::bot(&url, &testing::clock());
+    let error = create(bot.api()).await.unwrap_err();
+    assert_eq!(*error.failure(), Failure::NotConnected);
+    assert_eq!(error.certainty(), Certainty::NotSent);
+    assert_eq!(error.disposition(), Disposition::Retry { after: None });
+}
+
+#[tokio::test]
+async fn errors_show_no_secret() {
+    let platform = Platform::start().await;
+    platform.on(
+        TOKEN_CALL,
+        400,
+        &json!({"code": 10014, "msg": "a\nb".repeat(500)}),
+    );
+    let api = platform.api(&testing::clock());
+    let error = create(&api).await.unwrap_err();
+    let shown = format!("{error} {error:?} {api:?}");
+    assert!(!shown.contains("app-secret-of-the-test"));
+    assert!(!error.to_string().contains('\n'));
+    assert!(error.to_string().len() < 400);
+}
+
+#[tokio::test]
+async fn messages_go_out_as_the_platform_wants_them() {
+    let platform = Platform::start().await;
+    let api = platform.api(&testing::clock());
+    let message = MessageId::new("om_1");
+    create(&api).await.unwrap();
+    api.reply(&message, "<at user_id=\"all\">", true, "u-2")
+        .await
+        .unwrap();
+    api.edit(&message, "new").await.unwrap();
+    api.recall(&MessageId::new("om/../x?y")).await.unwrap();
+    let seen: Vec<Seen> = platform.seen().into_iter().skip(1).collect();
+    assert_eq!(
+        seen[0].body,
+        json!({
+            "receive_id": "oc_1", "msg_type": "text",
+            "content": "{\"text\":\"hello\"}", "uuid": "uuid-1",
+        })
+    );
+    assert_eq!(seen[1].path, "/open-apis/im/v1/messages/om_1/reply");
+    assert_eq!(
+        seen[1].body,
+        json!({
+            "msg_type": "text", "uuid": "u-2", "reply_in_thread": true,
+            "content": "{\"text\":\"<\u{200b}at user_id=\\\"all\\\">\"}",
+        })
+    );
+    assert_eq!(seen[2].method, "PUT");
+    assert_eq!(seen[3].method, "DELETE");
+    assert_eq!(seen[3].path, "/open-apis/im/v1/messages/om%2F..%2Fx%3Fy");
+}
+
+#[tokio::test]
+async fn without_an_id_the_own_reactions_are_looked_for_on_every_page() {
+    let platform = Platform::start().await;
+    let api = platform.api(&testing::clock());
+    let list = "GET /open-apis/im/v1/messages/om_1/reactions?reaction_type=Typing&page_size=50";
+    let item = |id: &str, operator: &str, emoji: &str| {
+        json!({
+            "reaction_id": id,
+            "operator": {"operator_id": operator, "operator_type": "app"},
+            "reaction_type": {"emoji_type": emoji},
+        })
+    };
+    platform.on(
+        list,
+        200,
+        &json!({"code": 0, "data": {"has_more": true, "page_token": "p2", "items": [
+            item("r_other", "cli_other", "Typing"), item("r_1", APP, "Typing"),
+        ]}}),
+    );
+    platform.on(
+        &format!("{list}&page_token=p2"),
+        200,
+        &json!({"code": 0, "data": {"has_more": false, "page_token": "", "items": [
+            item("r_ok", APP, "OK"), item("r_2", APP, "Typing"),
+        ]}}),
+    );
+    let message = MessageId::new("om_1");
+    api.unreact(&message, "Typing", None).await.unwrap();
+    let deleted: Vec<String> = platform
+        .seen()
+        .into_iter()
+        .filter(|seen| seen.method == "DELETE")
+        .map(|seen| seen.path)
+        .collect();
+    assert_eq!(
+        deleted,
+        [
+            "/open-apis/im/v1/messages/om_1/reactions/r_1",
+            "/open-apis/im/v1/messages/om_1/reactions/r_2",
+        ]
+    );
+}
+
+#[tokio::test]
+async fn a_message_that_is_gone_is_none() {
+    let platform = Platform::start().await;
+    let api = platform.api(&testing::clock());
+    let get = "GET /open-apis/im/v1/messages/om_1";
+    let message = MessageId::new("om_1");
+    platform.on(get, 400, &json!({"code": 230_110, "msg": "deleted"}));
+    assert_eq!(api.get_message(&message).await, Ok(None));
+    platform.on(
+        get,
+        200,
+        &json!({"code": 0, "data": {"items": [{"message_id": "om_1", "deleted": true}]}}),
+    );
+    assert_eq!(api.get_message(&message).await, Ok(None));
+    platform.on(get, 400, &json!({"code": 230_050, "msg": "invisible"}));
+    assert!(api.get_message(&message).await.is_err());
+}
+
+#[tokio::test]
+async fn history_is_read_in_order_up_to_its_limit() {
+    let platform = Platform::start().await;
+    let api = platform.api(&testing::clock());
+    let list = "GET /open-apis/im/v1/messages?container_id_type=chat&container_id=oc_1\
+                &start_time=1760000000&sort_type=ByCreateTimeAsc&page_size=50";
+    let item = |id: &str, time: u64| {
+        json!({
+            "message_id": id, "msg_type": "text", "create_time": time.to_string(),
+            "parent_id": "om_q", "sender": {"id": APP, "sender_type": "app"},
+            "body": {"content": "{\"text\":\"@_user_1 hi\"}"},
+            "mentions": [{"key": "@_user_1", "id": "ou_1", "id_type": "open_id", "name": "Rui"}],
+        })
+    };
+    let page = json!({"code": 0, "data": {"has_more": true, "page_token": "p2", "items": [
+        item("om_before", 1_760_000_000_100), item("om_1", 1_760_000_000_500),
+        item("om_2", 1_760_000_001_000), item("om_3", 1_760_000_002_000),
+    ]}});
+    platform.on(list, 200, &page);
+    let since = Timestamp::from_millis(1_760_000_000_500);
+    let records = api.history(&ChatId::new("oc_1"), since, 2).await.unwrap();
+    let ids: Vec<&str> = records.iter().map(|record| record.id.as_str()).collect();
+    assert_eq!(ids, ["om_1", "om_2"]);
+    assert_eq!(records[0].text, "@Rui hi");
+    assert_eq!(records[0].parent, Some(MessageId::new("om_q")));
+    assert_eq!(platform.count(list), 1);
+}

@@ -1,0 +1,109 @@
+//! From a message's type and content to text, attachments and mentions.
+//!
+//! Text and rich text are converted in full; every other type becomes a placeholder that names
+//! what it stands for, so that nothing is dropped silently. Names and texts stay untrusted: they
+//! are cleaned of control characters where they enter a placeholder, nothing more.
+
+mod mention;
+mod other;
+mod post;
+
+use serde_json::Value;
+
+use crate::base::UserId;
+use crate::envelope::{Attachment, Mention};
+
+pub(super) use mention::Named;
+use mention::TextMentions;
+
+/// A message as the engine reads it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Rendered {
+    /// The text, the bot's own mentions removed, others as `@Name`, the ends trimmed.
+    pub(super) text: String,
+    /// What was sent along.
+    pub(super) attachments: Vec<Attachment>,
+    /// Who was named, the bot itself left out.
+    pub(super) mentions: Vec<Mention>,
+    /// The bot was named.
+    pub(super) mentions_bot: bool,
+    /// Everybody was named.
+    pub(super) mentions_all: bool,
+}
+
+/// Converts a message. `own` is the bot's id, whose mentions are removed.
+pub(super) fn render(
+    message_type: &str,
+    content: &str,
+    named: &[Named],
+    own: Option<&UserId>,
+) -> Rendered {
+    let parsed: Option<Value> = serde_json::from_str(content).ok();
+    let parsed = parsed.as_ref().filter(|value| value.is_object());
+    let mut rendered = match (message_type, parsed) {
+        ("text", Some(object)) => {
+            let text = object.get("text").and_then(Value::as_str).unwrap_or("");
+            text_message(text, named, own)
+        }
+        // Content that is no JSON is kept as the words it consists of.
+        ("text" | "post", None) => text_message(content, &[], own),
+        ("post", Some(object)) => post::render(object, named, own),
+        (kind, object) => other::render(kind, object.unwrap_or(&Value::Null)),
+    };
+    rendered.mentions_bot |= named.iter().any(|named| named.is(own));
+    rendered.mentions_all |= named.iter().any(|named| named.everybody);
+    rendered.mentions = named
+        .iter()
+        .filter(|named| !named.everybody && !named.is(own))
+        .map(Named::mention)
+        .collect();
+    rendered.text = trim(&rendered.text).to_owned();
+    rendered
+}
+
+fn text_message(text: &str, named: &[Named], own: Option<&UserId>) -> Rendered {
+    let replaced = TextMentions::new(text, named, own).replace();
+    Rendered {
+        text: replaced.text,
+        mentions_all: replaced.everybody,
+        ..Rendered::default()
+    }
+}
+
+/// Characters without width, which clients leave at the ends of texts.
+fn is_invisible(character: char) -> bool {
+    matches!(
+        character,
+        '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{feff}' | '\u{180e}' | '\u{00ad}'
+    )
+}
+
+/// `text` without white space and invisible characters at its ends; its inside is not touched.
+fn trim(text: &str) -> &str {
+    text.trim_matches(|character: char| character.is_whitespace() || is_invisible(character))
+}
+
+/// The text behind an address: `@bot: /new` and `@bot，你好` address the bot with punctuation.
+fn trim_address(text: &str) -> &str {
+    let addressed = trim(text);
+    trim(addressed.trim_start_matches([',', ':', '，', '：', '、']))
+}
+
+/// An untrusted name for use inside one line: control characters out, at most `chars_max` long.
+fn one_line(name: &str, chars_max: usize) -> String {
+    let clean: String = name
+        .chars()
+        .map(|character| {
+            if character.is_control() {
+                ' '
+            } else {
+                character
+            }
+        })
+        .collect();
+    crate::base::limit::ellipsis(trim(&clean), chars_max)
+}
+
+#[cfg(test)]
+#[path = "content_tests.rs"]
+mod tests;

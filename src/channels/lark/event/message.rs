@@ -1,0 +1,208 @@
+//! Message events of schema 2.0.
+
+use serde_json::Value;
+
+use super::super::content::{Named, Rendered, render};
+use super::wire::{WireIds, WireMessage, WireMessageEvent, WireSender};
+use super::{DecodeError, Opened, Receiver, platform_time};
+use crate::base::{BotName, ChatId, MessageId, Timestamp, UserId, Verdict};
+use crate::envelope::{
+    Addressing, AgentMessage, Arrival, ChatKind, DedupKey, Incoming, Notice, Relation, Sender,
+    SenderKind,
+};
+
+/// The sender of an event that names none.
+const SENDER_UNKNOWN: &str = "unknown";
+
+/// What no message can do without, and the wire structs it was taken from.
+struct Facts {
+    event_type: String,
+    tenant_key: Option<String>,
+    id: String,
+    chat: String,
+    time: Timestamp,
+    message: WireMessage,
+    sender: WireSender,
+}
+
+fn facts(opened: Opened) -> Result<Facts, DecodeError> {
+    let event: WireMessageEvent = serde_json::from_value(opened.event)
+        .map_err(|_another_shape| DecodeError::Undecodable("the message has another shape"))?;
+    let missing = DecodeError::Undecodable;
+    let mut message = event.message.ok_or(missing("no message"))?;
+    let written = message.create_time.as_deref().and_then(platform_time);
+    Ok(Facts {
+        event_type: opened.head.event_type.unwrap_or_default(),
+        tenant_key: opened.head.tenant_key,
+        id: message.message_id.take().ok_or(missing("no message_id"))?,
+        chat: message.chat_id.take().ok_or(missing("no chat_id"))?,
+        time: written
+            .or(opened.head.created_at)
+            .ok_or(missing("no create_time"))?,
+        message,
+        sender: event.sender.unwrap_or_default(),
+    })
+}
+
+/// Notes a message that starts no work.
+pub(super) fn note(opened: Opened, bot: &BotName, verdict: Verdict) -> Result<Notice, DecodeError> {
+    Ok(note_facts(facts(opened)?, bot, verdict))
+}
+
+fn note_facts(facts: Facts, bot: &BotName, verdict: Verdict) -> Notice {
+    Notice {
+        bot: bot.clone(),
+        event_type: facts.event_type,
+        key: message_key(bot, facts.time, &facts.id),
+        subject: facts.id,
+        verdict,
+    }
+}
+
+/// The same for every delivery of one message, also to be found by its id alone.
+fn message_key(bot: &BotName, time: Timestamp, id: &str) -> DedupKey {
+    DedupKey::new(time, &["message", bot.as_str(), id])
+}
+
+/// Decodes a message event.
+pub(in crate::channels::lark) fn decode_message(
+    opened: Opened,
+    receiver: Receiver<'_>,
+) -> Result<Arrival, DecodeError> {
+    let facts = facts(opened)?;
+    let Some(content) = content_text(&facts.message.content) else {
+        // The platform empties what its sender took back before it was pushed.
+        let notice = note_facts(facts, receiver.bot, Verdict::Recalled);
+        return Ok(Arrival::Notice(notice));
+    };
+    let named = Named::list(&facts.message.mentions);
+    let chat_kind = chat_kind(facts.message.chat_type.as_deref());
+    let somebody = named.iter().any(|named| !named.everybody);
+    if chat_kind == ChatKind::Group && somebody && receiver.own.is_none() {
+        return Err(DecodeError::IdentityUnknown);
+    }
+    let kind = facts.message.message_type.as_deref().unwrap_or("");
+    let rendered = render(kind, &content, &named, receiver.own);
+    let incoming = incoming(&facts, &content, rendered, chat_kind, receiver);
+    Ok(Arrival::Message(Box::new(incoming)))
+}
+
+fn incoming(
+    facts: &Facts,
+    content: &str,
+    rendered: Rendered,
+    chat_kind: ChatKind,
+    receiver: Receiver<'_>,
+) -> Incoming {
+    let sender = sender(&facts.sender);
+    let kind = facts.message.message_type.as_deref().unwrap_or("");
+    let time = facts.time.as_millis().to_string();
+    let bot = receiver.bot.as_str();
+    let content_key = [
+        "content",
+        bot,
+        &facts.chat,
+        sender.id.as_str(),
+        &time,
+        kind,
+        content,
+    ];
+    let keys = vec![
+        message_key(receiver.bot, facts.time, &facts.id),
+        DedupKey::new(facts.time, &content_key),
+    ];
+    let addressing = Addressing {
+        chat_kind,
+        mentions_bot: rendered.mentions_bot,
+        mentions_all: rendered.mentions_all,
+        sender: relation(&facts.sender, facts.tenant_key.as_deref(), receiver),
+    };
+    let mut message = AgentMessage::from_lark(
+        receiver.bot.clone(),
+        ChatId::new(facts.chat.as_str()),
+        MessageId::new(facts.id.as_str()),
+        sender,
+        rendered.text,
+    )
+    .sent_at(facts.time);
+    message.attachments = rendered.attachments;
+    message.mentions = rendered.mentions;
+    message.quotes = facts.message.parent_id.as_deref().map(MessageId::new);
+    message.reply_fn.destination_mut().in_thread = facts.message.thread_id.is_some();
+    let details = [
+        ("message_type", &facts.message.message_type),
+        ("root_id", &facts.message.root_id),
+        ("thread_id", &facts.message.thread_id),
+    ];
+    for (name, value) in details {
+        if let Some(value) = value {
+            message
+                .metadata
+                .insert(name.to_owned(), Value::from(value.as_str()));
+        }
+    }
+    Incoming {
+        bot: receiver.bot.clone(),
+        message,
+        keys,
+        addressing,
+    }
+}
+
+/// The content as text: it is a JSON string inside the JSON, but an object is understood, too.
+/// `None` if there is none at all.
+fn content_text(content: &Value) -> Option<String> {
+    match content {
+        Value::String(text) if !text.trim().is_empty() => Some(text.clone()),
+        Value::Object(_) => Some(content.to_string()),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+            None
+        }
+    }
+}
+
+/// An unknown kind of chat counts as a group, where a bot is quiet unless it is named.
+fn chat_kind(chat_type: Option<&str>) -> ChatKind {
+    match chat_type {
+        Some("p2p" | "private") => ChatKind::Private,
+        _ => ChatKind::Group,
+    }
+}
+
+fn sender(wire: &WireSender) -> Sender {
+    let none = WireIds::default();
+    let ids = wire.sender_id.as_ref().unwrap_or(&none);
+    let id = ids
+        .open_id
+        .as_deref()
+        .or(ids.user_id.as_deref())
+        .or(ids.union_id.as_deref())
+        .or(ids.app_id.as_deref())
+        .unwrap_or(SENDER_UNKNOWN);
+    Sender {
+        id: UserId::new(id),
+        kind: match wire.sender_type.as_deref() {
+            Some("user") | None => SenderKind::User,
+            Some(_) => SenderKind::Agent,
+        },
+        display_name: None,
+    }
+}
+
+/// Who the sender is to the bot. Where a tenant is not told the sender is an outsider.
+fn relation(wire: &WireSender, tenant_key: Option<&str>, receiver: Receiver<'_>) -> Relation {
+    let own = receiver.own.map(UserId::as_str);
+    let itself = wire.sender_id.as_ref().is_some_and(|ids| {
+        let open_id = ids.open_id.as_deref();
+        (open_id.is_some() && open_id == own)
+            || open_id == Some(receiver.app_id)
+            || ids.app_id.as_deref() == Some(receiver.app_id)
+    });
+    if itself {
+        Relation::Itself
+    } else if tenant_key.is_some() && wire.tenant_key.as_deref() == tenant_key {
+        Relation::Colleague
+    } else {
+        Relation::Outsider
+    }
+}

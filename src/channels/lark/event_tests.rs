@@ -1,0 +1,376 @@
+use serde_json::{Value, json};
+
+use super::super::testing::{APP, NOW_MS, OWN, event_file};
+use super::*;
+use crate::envelope::{AttachmentKind, ChatKind, Incoming, Relation, SenderKind};
+
+fn decode_body(body: &str, own: Option<&str>) -> Result<Arrival, DecodeError> {
+    let bot = BotName::new("assistant");
+    let own = own.map(UserId::new);
+    let receiver = Receiver {
+        bot: &bot,
+        app_id: APP,
+        own: own.as_ref(),
+    };
+    decode(Opened::parse(body.as_bytes()).unwrap(), receiver)
+}
+
+fn message(file: &str) -> Incoming {
+    match decode_body(&event_file(file), Some(OWN)) {
+        Ok(Arrival::Message(incoming)) => *incoming,
+        other => panic!("{file}: {other:?}"),
+    }
+}
+
+fn changed(file: &str, change: impl FnOnce(&mut Value)) -> String {
+    let mut body: Value = serde_json::from_str(&event_file(file)).unwrap();
+    change(&mut body);
+    body.to_string()
+}
+
+/// File and text of every recorded message, in the order of the index.
+const TEXTS: [(&str, &str); 56] = [
+    ("001_text_p2p.json", "你好,帮我看下今天的日程"),
+    ("002_text_group_at_bot.json", "部署进度如何?"),
+    ("003_text_only_mention.json", ""),
+    ("004_text_only_mention_trailing_space.json", ""),
+    ("005_text_at_all_no_mentions.json", "@all 十点开会"),
+    (
+        "007_text_literal_at_all.json",
+        "邮件组 @_all_hands 不是全员",
+    ),
+    (
+        "009_text_same_user_twice.json",
+        "@Rui Example 和 @Rui Example 是同一个人",
+    ),
+    (
+        "010_text_user_typed_placeholder.json",
+        "字面量 @_user_1 没有对应 mention",
+    ),
+    ("011_text_mention_no_user_id.json", "hi"),
+    ("012_text_user_id_null.json", "hi"),
+    ("013_text_empty.json", ""),
+    ("014_text_content_empty_object.json", ""),
+    ("016_text_content_not_json.json", "plain words"),
+    ("017_text_zero_width.json", ""),
+    (
+        "018_text_zero_width_inside.json",
+        "/\u{200b}status \u{200f}دخول\u{200e} ok",
+    ),
+    (
+        "021_text_links.json",
+        "见 [设计稿](https://example.com/a?x=1&y=(2)) 或 [me@example.com](mailto:me@example.com)",
+    ),
+    ("025_text_reply_in_group.json", "同意"),
+    ("027_text_thread_reply.json", "线程里继续"),
+    ("029_text_topic_group_reply.json", "跟帖"),
+    (
+        "030_text_topic_reply_without_thread_id.json",
+        "无 thread_id",
+    ),
+    ("031_text_empty_string_ids.json", "hi"),
+    ("033_text_from_other_bot.json", "ping"),
+    ("034_text_from_app_legacy.json", "ping"),
+    ("035_text_from_self.json", "pong"),
+    ("036_text_external_user.json", "来自外部"),
+    ("039_text_missing_fields.json", "最少字段"),
+    ("040_text_integer_timestamps.json", "数字时间"),
+    ("041_text_microsecond_header.json", "微秒"),
+    ("042_text_unknown_fields.json", "未来字段"),
+    ("043_text_duplicate_a.json", "重复投递"),
+    ("044_text_duplicate_b.json", "重复投递"),
+    ("045_text_stale.json", "一小时前"),
+    (
+        "046_post_simple.json",
+        "周报\n\n本周完成:\n[详情](https://example.com/x)",
+    ),
+    (
+        "047_post_nested.json",
+        "看这里 [链接](https://example.com)\n[image]\n[video]\n[SMILE]<raw>\n---\n\
+         ```rust\nfn main() {\n    let s = \"`x`\";\n}\n```\n\n删\n?",
+    ),
+    ("048_post_empty.json", ""),
+    ("049_post_localized.json", "标题\n\n正文"),
+    ("050_post_at_all.json", "@all 注意"),
+    ("051_post_only_image.json", "[image]"),
+    ("052_image.json", "[image]"),
+    ("053_file.json", "[file: 年度 报告 (终版)#2.pdf]"),
+    (
+        "054_file_hostile_name.json",
+        "[file: ../../etc/pass wd\\..\\x.sh]",
+    ),
+    ("056_audio.json", "[voice message]"),
+    ("057_media.json", "[video: 演示.mp4]"),
+    ("058_sticker.json", "[sticker]"),
+    ("059_interactive.json", "[card: 发布确认]"),
+    ("060_interactive_degraded.json", "[card]"),
+    ("061_interactive_user_card.json", "[card]"),
+    ("064_merge_forward.json", "[forwarded messages]"),
+    ("065_location.json", "[location: 示例市示例区]"),
+    (
+        "066_system.json",
+        "[system message: {from_user} invited {to_chatters} to this chat.]",
+    ),
+    (
+        "067_system_divider.json",
+        "[system message: {divider_text}]",
+    ),
+    ("070_vote.json", "[vote: 午饭]"),
+    ("072_share_calendar_event.json", "[calendar event: 评审]"),
+    ("073_calendar.json", "[calendar invitation: 评审]"),
+    ("074_general_calendar.json", "[calendar event: 评审]"),
+    (
+        "075_unknown_type.json",
+        "[unsupported message: hologram_v9]",
+    ),
+];
+
+fn index() -> Vec<Value> {
+    let index: Value = serde_json::from_str(&event_file("INDEX.json")).unwrap();
+    index["events"].as_array().unwrap().clone()
+}
+
+#[test]
+fn every_recorded_message_has_its_text() {
+    let messages: Vec<String> = index()
+        .iter()
+        .filter(|entry| entry["kind"] == "message")
+        .map(|entry| entry["file"].as_str().unwrap().to_owned())
+        .collect();
+    let listed: Vec<&str> = TEXTS.iter().map(|(file, _)| *file).collect();
+    assert_eq!(messages, listed);
+    for (file, text) in TEXTS {
+        assert_eq!(message(file).message.content, text, "{file}");
+    }
+}
+
+#[test]
+fn every_expectation_of_the_index_holds() {
+    let mut checked = 0;
+    for entry in index() {
+        let expect = &entry["expect"];
+        if entry["kind"] != "message" || expect.is_null() {
+            continue;
+        }
+        let file = entry["file"].as_str().unwrap();
+        let incoming = message(file);
+        let flag = |name: &str| expect[name].as_bool();
+        let found = [
+            (flag("mentions_bot"), incoming.addressing.mentions_bot),
+            (flag("mention_all"), incoming.addressing.mentions_all),
+            (flag("self"), incoming.addressing.sender == Relation::Itself),
+        ];
+        for (expected, found) in found {
+            if let Some(expected) = expected {
+                assert_eq!(found, expected, "{file}");
+                checked += 1;
+            }
+        }
+        if let Some(text) = expect["stripped"].as_str() {
+            assert_eq!(incoming.message.content, text, "{file}");
+            checked += 1;
+        }
+    }
+    assert!(checked >= 9, "{checked}");
+}
+
+#[test]
+fn every_other_recorded_event_is_noted() {
+    for entry in index() {
+        let kind = entry["kind"].as_str().unwrap();
+        if matches!(kind, "message" | "handshake" | "encrypted") {
+            continue;
+        }
+        let file = entry["file"].as_str().unwrap();
+        let arrival = decode_body(&event_file(file), Some(OWN));
+        let Ok(Arrival::Notice(notice)) = arrival else {
+            panic!("{file}: {arrival:?}");
+        };
+        assert_eq!(notice.verdict, Verdict::Filtered, "{file}");
+        assert!(!notice.subject.is_empty(), "{file}");
+        if kind != "callback_v1" {
+            assert_eq!(notice.event_type, entry["dispatch_key"], "{file}");
+        }
+    }
+}
+
+#[test]
+fn redeliveries_share_a_key_and_other_messages_do_not() {
+    let (first, again) = (
+        message("043_text_duplicate_a.json"),
+        message("044_text_duplicate_b.json"),
+    );
+    assert_eq!(first.keys, again.keys);
+    assert_eq!(first.keys[0].time(), first.message.timestamp);
+    let renamed = changed("043_text_duplicate_a.json", |body| {
+        body["event"]["message"]["message_id"] = json!("om_new");
+    });
+    let Ok(Arrival::Message(renamed)) = decode_body(&renamed, Some(OWN)) else {
+        panic!("not a message");
+    };
+    assert_ne!(renamed.keys[0], first.keys[0]);
+    assert_eq!(renamed.keys[1], first.keys[1]);
+    let other = message("001_text_p2p.json");
+    assert!(other.keys.iter().all(|key| !first.keys.contains(key)));
+}
+
+#[test]
+fn a_message_of_two_bots_has_two_keys() {
+    let opened = || Opened::parse(event_file("001_text_p2p.json").as_bytes()).unwrap();
+    let keys = |name: &str| {
+        let bot = BotName::new(name);
+        let receiver = Receiver {
+            bot: &bot,
+            app_id: APP,
+            own: None,
+        };
+        match decode(opened(), receiver) {
+            Ok(Arrival::Message(incoming)) => incoming.keys,
+            other => panic!("{other:?}"),
+        }
+    };
+    let (one, two) = (keys("one"), keys("two"));
+    assert!(one.iter().all(|key| !two.contains(key)));
+}
+
+#[test]
+fn the_sender_is_told_apart() {
+    let of = |file: &str| {
+        let incoming = message(file);
+        (incoming.addressing.sender, incoming.message.sender.kind)
+    };
+    assert_eq!(
+        of("001_text_p2p.json"),
+        (Relation::Colleague, SenderKind::User)
+    );
+    assert_eq!(
+        of("036_text_external_user.json"),
+        (Relation::Outsider, SenderKind::User)
+    );
+    assert_eq!(
+        of("033_text_from_other_bot.json"),
+        (Relation::Colleague, SenderKind::Agent)
+    );
+    assert_eq!(
+        of("035_text_from_self.json"),
+        (Relation::Itself, SenderKind::Agent)
+    );
+    assert_eq!(of("034_text_from_app_legacy.json").1, SenderKind::Agent);
+    // No tenant is told: nobody is taken for a colleague on trust.
+    assert_eq!(of("039_text_missing_fields.json").0, Relation::Outsider);
+}
+
+#[test]
+fn the_answer_goes_to_the_message_and_stays_in_its_thread() {
+    let thread = message("027_text_thread_reply.json");
+    let destination = thread.message.reply_fn.destination();
+    assert_eq!(destination.reply_to.as_ref(), Some(&thread.message.id));
+    assert!(destination.in_thread);
+    assert!(thread.message.quotes.is_some());
+    let quote = message("025_text_reply_in_group.json");
+    assert!(!quote.message.reply_fn.destination().in_thread);
+    assert!(quote.message.quotes.is_some());
+    let empty = message("031_text_empty_string_ids.json");
+    assert!(empty.message.quotes.is_none());
+    assert!(!empty.message.reply_fn.destination().in_thread);
+    let session = empty.message.session.id.as_str();
+    assert_eq!(session, format!("assistant/{}", destination_chat(&empty)));
+}
+
+fn destination_chat(incoming: &Incoming) -> String {
+    let destination = incoming.message.reply_fn.destination();
+    destination.chat.to_string()
+}
+
+#[test]
+fn times_of_every_length_and_type_are_understood() {
+    for file in [
+        "040_text_integer_timestamps.json",
+        "041_text_microsecond_header.json",
+    ] {
+        let millis = message(file).message.timestamp.as_millis();
+        assert!(millis.abs_diff(NOW_MS) < 100_000, "{file}: {millis}");
+    }
+}
+
+#[test]
+fn a_chat_of_unknown_kind_counts_as_a_group() {
+    let kind = |file: &str| message(file).addressing.chat_kind;
+    assert_eq!(kind("001_text_p2p.json"), ChatKind::Private);
+    assert_eq!(kind("002_text_group_at_bot.json"), ChatKind::Group);
+    assert_eq!(kind("039_text_missing_fields.json"), ChatKind::Group);
+}
+
+#[test]
+fn without_an_identity_only_group_messages_that_name_somebody_wait() {
+    let unknown = |file: &str| decode_body(&event_file(file), None);
+    assert_eq!(
+        unknown("002_text_group_at_bot.json").unwrap_err(),
+        DecodeError::IdentityUnknown
+    );
+    assert!(unknown("001_text_p2p.json").is_ok());
+    assert!(unknown("005_text_at_all_no_mentions.json").is_ok());
+    let private = changed("002_text_group_at_bot.json", |body| {
+        body["event"]["message"]["chat_type"] = json!("p2p");
+    });
+    assert!(decode_body(&private, None).is_ok());
+}
+
+#[test]
+fn a_message_that_was_emptied_is_noted_as_recalled() {
+    for content in [json!(""), Value::Null] {
+        let body = changed("001_text_p2p.json", |body| {
+            body["event"]["message"]["content"] = content;
+        });
+        let Ok(Arrival::Notice(notice)) = decode_body(&body, Some(OWN)) else {
+            panic!("not a notice");
+        };
+        assert_eq!(notice.verdict, Verdict::Recalled);
+        assert_eq!(notice.key, message("001_text_p2p.json").keys[0]);
+    }
+}
+
+#[test]
+fn a_message_without_id_chat_or_time_is_undecodable() {
+    for field in ["message_id", "chat_id"] {
+        let body = changed("001_text_p2p.json", |body| {
+            body["event"]["message"][field] = Value::Null;
+        });
+        assert!(decode_body(&body, Some(OWN)).is_err(), "{field}");
+    }
+    let body = changed("001_text_p2p.json", |body| {
+        body["event"]["message"]["create_time"] = json!("soon");
+        body["header"]["create_time"] = Value::Null;
+    });
+    assert!(decode_body(&body, Some(OWN)).is_err());
+    let body = changed("001_text_p2p.json", |body| body["event"] = json!("text"));
+    assert!(decode_body(&body, Some(OWN)).is_err());
+}
+
+#[test]
+fn a_stale_message_is_noted_under_its_own_key() {
+    let bot = BotName::new("assistant");
+    let receiver = Receiver {
+        bot: &bot,
+        app_id: APP,
+        own: None,
+    };
+    let opened = Opened::parse(event_file("002_text_group_at_bot.json").as_bytes()).unwrap();
+    let Ok(Arrival::Notice(notice)) = decode_stale(opened, receiver) else {
+        panic!("not a notice");
+    };
+    let incoming = message("002_text_group_at_bot.json");
+    assert_eq!(notice.verdict, Verdict::Stale);
+    assert_eq!(notice.key, incoming.keys[0]);
+    assert_eq!(notice.subject, incoming.message.id.as_str());
+}
+
+#[test]
+fn attachments_carry_the_platforms_keys() {
+    let post = message("047_post_nested.json").message.attachments;
+    let kinds: Vec<AttachmentKind> = post.iter().map(|attachment| attachment.kind).collect();
+    assert_eq!(kinds, [AttachmentKind::Image, AttachmentKind::Video]);
+    let media = message("057_media.json").message.attachments;
+    assert_eq!(media[0].name.as_deref(), Some("演示.mp4"));
+    assert_eq!(media[0].key, "file_v3_00ab_3efda6eeg");
+}

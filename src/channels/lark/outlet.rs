@@ -1,0 +1,188 @@
+//! The way out: operations of the outbox and look-ups, carried out by the bot's API client.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use super::api::{ApiError, LarkApi, MessageRecord, TEXT_BYTES_MAX};
+use super::bot::{LarkBot, LarkBots};
+use crate::base::{BotName, ChatId, Disposition, MessageId, Timestamp};
+use crate::envelope::{
+    Certainty, DeliverError, Delivered, Delivery, Destination, LookedUp, Lookup, LookupError,
+    Operation, Outlet, Reaction,
+};
+
+/// The emoji of [`Reaction::Working`]; bots of the platform's own use it for the same.
+const EMOJI_WORKING: &str = "Typing";
+
+/// The outlet of all Lark bots.
+#[derive(Clone, Debug)]
+pub struct LarkOutlet {
+    bots: Arc<LarkBots>,
+}
+
+impl LarkOutlet {
+    /// An outlet for the given bots.
+    pub fn new(bots: Arc<LarkBots>) -> Self {
+        Self { bots }
+    }
+
+    fn bot(&self, name: &BotName) -> Option<Arc<LarkBot>> {
+        self.bots.get(name)
+    }
+}
+
+#[async_trait]
+impl Outlet for LarkOutlet {
+    async fn deliver(&self, delivery: &Delivery) -> Result<Delivered, DeliverError> {
+        let bot = self.bot(&delivery.bot).ok_or_else(|| DeliverError {
+            certainty: Certainty::NotSent,
+            disposition: Disposition::Fatal,
+            code: None,
+            text: format!("no Lark bot named {} runs here", delivery.bot),
+        })?;
+        let id = carry_out(bot.api(), &delivery.operation, &delivery.uuid)
+            .await
+            .map_err(|error| deliver_error(&error))?;
+        Ok(Delivered { id })
+    }
+
+    fn text_bytes_max(&self) -> usize {
+        TEXT_BYTES_MAX
+    }
+}
+
+async fn carry_out(api: &LarkApi, operation: &Operation, uuid: &str) -> Result<String, ApiError> {
+    match operation {
+        Operation::Create { destination, text } => {
+            let id = api.create(&destination.chat, text, uuid).await?;
+            Ok(id.as_str().to_owned())
+        }
+        Operation::Reply { destination, text } => reply(api, destination, text, uuid).await,
+        Operation::Edit { message, text } | Operation::Finalise { message, text } => {
+            api.edit(message, text).await?;
+            Ok(message.as_str().to_owned())
+        }
+        Operation::React { message, reaction } => api.react(message, emoji(*reaction)).await,
+        Operation::Unreact {
+            message,
+            reaction,
+            reaction_id,
+        } => {
+            let removed = api
+                .unreact(message, emoji(*reaction), reaction_id.as_deref())
+                .await;
+            done_or_gone(removed)
+        }
+        Operation::Recall { message } => done_or_gone(api.recall(message).await),
+    }
+}
+
+async fn reply(
+    api: &LarkApi,
+    destination: &Destination,
+    text: &str,
+    uuid: &str,
+) -> Result<String, ApiError> {
+    let id = match &destination.reply_to {
+        Some(message) => {
+            api.reply(message, text, destination.in_thread, uuid)
+                .await?
+        }
+        None => api.create(&destination.chat, text, uuid).await?,
+    };
+    Ok(id.as_str().to_owned())
+}
+
+/// What should disappear and is gone already has disappeared.
+fn done_or_gone(outcome: Result<(), ApiError>) -> Result<String, ApiError> {
+    match outcome {
+        Err(error) if !error.is_gone() => Err(error),
+        Ok(()) | Err(_) => Ok(String::new()),
+    }
+}
+
+const fn emoji(reaction: Reaction) -> &'static str {
+    match reaction {
+        Reaction::Working => EMOJI_WORKING,
+    }
+}
+
+fn deliver_error(error: &ApiError) -> DeliverError {
+    DeliverError {
+        certainty: error.certainty(),
+        disposition: error.disposition(),
+        code: error.code(),
+        text: error.to_string(),
+    }
+}
+
+#[async_trait]
+impl Lookup for LarkOutlet {
+    async fn message(
+        &self,
+        bot: &BotName,
+        id: &MessageId,
+    ) -> Result<Option<LookedUp>, LookupError> {
+        let bot = self.bot(bot).ok_or_else(|| unknown(bot))?;
+        let record = bot
+            .api()
+            .get_message(id)
+            .await
+            .map_err(|error| lookup_error(&error))?;
+        Ok(record.map(|record| looked_up(bot.api(), record)))
+    }
+
+    async fn history(
+        &self,
+        bot: &BotName,
+        chat: &ChatId,
+        since: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<LookedUp>, LookupError> {
+        let bot = self.bot(bot).ok_or_else(|| unknown(bot))?;
+        let records = bot
+            .api()
+            .history(chat, since, limit)
+            .await
+            .map_err(|error| lookup_error(&error))?;
+        Ok(records
+            .into_iter()
+            .map(|record| looked_up(bot.api(), record))
+            .collect())
+    }
+}
+
+fn looked_up(api: &LarkApi, record: MessageRecord) -> LookedUp {
+    LookedUp {
+        own: record.sender.as_deref().is_some_and(|id| api.is_own(id)),
+        id: record.id,
+        text: record.text,
+        parent: record.parent,
+        created_at: record.created_at,
+    }
+}
+
+fn unknown(bot: &BotName) -> LookupError {
+    LookupError {
+        text: format!("no Lark bot named {bot} runs here"),
+        retry_after: None,
+    }
+}
+
+/// How long to wait before asking again where the platform names no time.
+const LOOKUP_PAUSE: std::time::Duration = std::time::Duration::from_secs(5);
+
+fn lookup_error(error: &ApiError) -> LookupError {
+    LookupError {
+        text: error.to_string(),
+        retry_after: match error.disposition() {
+            Disposition::Retry { after } => Some(after.unwrap_or(LOOKUP_PAUSE)),
+            Disposition::Reject | Disposition::Fatal => None,
+        },
+    }
+}
+
+#[cfg(test)]
+#[path = "outlet_tests.rs"]
+mod tests;

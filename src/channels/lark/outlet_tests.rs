@@ -1,0 +1,140 @@
+use serde_json::json;
+
+use super::super::testing::{self, Platform};
+use super::*;
+use crate::envelope::Channel;
+
+const MESSAGE: &str = "/open-apis/im/v1/messages/om_1";
+
+async fn outlet() -> (Platform, LarkOutlet) {
+    let platform = Platform::start().await;
+    let bot = Arc::new(testing::bot(&platform.url, &testing::clock()));
+    let outlet = LarkOutlet::new(Arc::new(LarkBots::new([bot])));
+    (platform, outlet)
+}
+
+fn delivery(operation: Operation) -> Delivery {
+    Delivery {
+        bot: BotName::new("assistant"),
+        operation,
+        uuid: "u-1".to_owned(),
+    }
+}
+
+fn om_1() -> MessageId {
+    MessageId::new("om_1")
+}
+
+#[tokio::test]
+async fn every_operation_reaches_the_platform() {
+    let (platform, outlet) = outlet().await;
+    let destination = Destination::reply(
+        BotName::new("assistant"),
+        Channel::Lark,
+        ChatId::new("oc_1"),
+        om_1(),
+    );
+    let text = "hi".to_owned();
+    let (message, reaction) = (om_1(), Reaction::Working);
+    let operations = [
+        (
+            Operation::Create {
+                destination: destination.clone(),
+                text: text.clone(),
+            },
+            "POST /open-apis/im/v1/messages?receive_id_type=chat_id".to_owned(),
+            "om_new",
+        ),
+        (
+            Operation::Reply {
+                destination,
+                text: text.clone(),
+            },
+            format!("POST {MESSAGE}/reply"),
+            "om_new",
+        ),
+        (
+            Operation::Finalise {
+                message: message.clone(),
+                text,
+            },
+            format!("PUT {MESSAGE}"),
+            "om_1",
+        ),
+        (
+            Operation::React {
+                message: message.clone(),
+                reaction,
+            },
+            format!("POST {MESSAGE}/reactions"),
+            "r_new",
+        ),
+        (
+            Operation::Unreact {
+                message: message.clone(),
+                reaction,
+                reaction_id: Some("r_1".to_owned()),
+            },
+            format!("DELETE {MESSAGE}/reactions/r_1"),
+            "",
+        ),
+        (
+            Operation::Recall { message },
+            format!("DELETE {MESSAGE}"),
+            "",
+        ),
+    ];
+    for (operation, call, id) in operations {
+        let delivered = outlet.deliver(&delivery(operation)).await.unwrap();
+        assert_eq!(delivered.id, id, "{call}");
+        assert_eq!(platform.count(&call), 1, "{call}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_gone_already_counts_as_taken_away() {
+    let (platform, outlet) = outlet().await;
+    let gone = json!({"code": 230_110, "msg": "deleted"});
+    platform.on(&format!("DELETE {MESSAGE}"), 400, &gone);
+    platform.on(&format!("PUT {MESSAGE}"), 400, &gone);
+    let recall = delivery(Operation::Recall { message: om_1() });
+    assert!(outlet.deliver(&recall).await.is_ok());
+    let edit = delivery(Operation::Edit {
+        message: om_1(),
+        text: "x".to_owned(),
+    });
+    let error = outlet.deliver(&edit).await.unwrap_err();
+    assert_eq!(error.disposition, Disposition::Reject);
+    assert_eq!(error.code, Some(230_110));
+}
+
+#[tokio::test]
+async fn a_bot_that_does_not_run_cannot_speak() {
+    let (_platform, outlet) = outlet().await;
+    let mut recall = delivery(Operation::Recall { message: om_1() });
+    recall.bot = BotName::new("other");
+    let error = outlet.deliver(&recall).await.unwrap_err();
+    assert_eq!(error.certainty, Certainty::NotSent);
+    assert_eq!(error.disposition, Disposition::Fatal);
+}
+
+#[tokio::test]
+async fn own_messages_are_recognised_when_looked_up() {
+    let (platform, outlet) = outlet().await;
+    for (sender, own) in [(testing::APP, true), ("ou_other", false)] {
+        platform.on(
+            &format!("GET {MESSAGE}"),
+            200,
+            &json!({"code": 0, "data": {"items": [{
+                "message_id": "om_1", "msg_type": "text", "create_time": "1760000000000",
+                "sender": {"id": sender}, "body": {"content": "{\"text\":\"hi\"}"},
+            }]}}),
+        );
+        let found = outlet
+            .message(&BotName::new("assistant"), &om_1())
+            .await
+            .unwrap()
+            .unwrap();
+        assert_eq!((found.own, found.text.as_str()), (own, "hi"));
+    }
+}

@@ -1,0 +1,89 @@
+//! What a Lark bot needs to be told, and the check that it is all there.
+//!
+//! The webhook fails closed: without both keys of the event subscription a bot does not start.
+//! Reading files and the environment is the application's part.
+
+use crate::base::{BotName, Secret};
+
+/// The platform's address for Feishu apps (mainland China).
+pub const BASE_URL_FEISHU: &str = "https://open.feishu.cn";
+/// The platform's address for Lark apps (everywhere else).
+pub const BASE_URL_LARK: &str = "https://open.larksuite.com";
+
+/// One bot on Lark or Feishu, by the webhook transport.
+#[derive(Clone, Debug)]
+pub struct LarkBotSettings {
+    /// The bot's name, also the path segment of its event URL.
+    pub bot: BotName,
+    /// The app's id (`cli_…`).
+    pub app_id: String,
+    /// The app's secret.
+    pub app_secret: Secret,
+    /// The key that events are encrypted and signed with.
+    pub encrypt_key: Secret,
+    /// The token that every event carries.
+    pub verification_token: Secret,
+    /// The platform's origin, [`BASE_URL_FEISHU`] or another; `http` or `https`.
+    pub base_url: String,
+}
+
+/// Why a bot cannot start.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SettingsError {
+    /// Keys of the bot's `[lark]` section that are missing or empty.
+    #[error("missing in [lark]: {}", .0.join(", "))]
+    Missing(Vec<&'static str>),
+    /// The base URL is not an `http` or `https` address.
+    #[error("[lark] base_url is not an http or https URL")]
+    BaseUrl,
+}
+
+impl LarkBotSettings {
+    /// The keys that are missing or empty, by their names in the bot's `[lark]` section.
+    pub fn missing_keys(&self) -> Vec<&'static str> {
+        let fields = [
+            ("app_id", self.app_id.as_str()),
+            ("app_secret", self.app_secret.expose()),
+            ("encrypt_key", self.encrypt_key.expose()),
+            ("verification_token", self.verification_token.expose()),
+            ("base_url", self.base_url.as_str()),
+        ];
+        fields
+            .into_iter()
+            .filter(|(_, value)| value.trim().is_empty())
+            .map(|(name, _)| name)
+            .collect()
+    }
+
+    /// Checks that nothing is missing.
+    ///
+    /// # Errors
+    /// [`SettingsError::Missing`] names every key that is missing or empty.
+    pub fn check(&self) -> Result<(), SettingsError> {
+        let missing = self.missing_keys();
+        if missing.is_empty() {
+            Ok(())
+        } else {
+            Err(SettingsError::Missing(missing))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing;
+    use super::*;
+
+    #[test]
+    fn every_missing_key_is_named() {
+        let mut settings = testing::settings("http://127.0.0.1:1");
+        assert_eq!(settings.check(), Ok(()));
+        settings.encrypt_key = Secret::new("");
+        settings.verification_token = Secret::new("  ");
+        let error = settings.check().unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "missing in [lark]: encrypt_key, verification_token"
+        );
+    }
+}

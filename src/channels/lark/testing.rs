@@ -1,0 +1,68 @@
+//! What the channel's tests share: fixtures, settings, a client for plain HTTP.
+
+mod draft;
+mod platform;
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::{LarkBot, LarkBotSettings};
+use crate::base::{BotName, Clock, ManualClock, Secret, Timestamp};
+
+pub(crate) use draft::{Draft, encrypt};
+pub(crate) use platform::{Platform, Seen, TOKEN_CALL};
+
+pub(crate) const OWN: &str = "ou_7d8ab35462c56ebb06618cc2950362a1";
+pub(crate) const APP: &str = "cli_a1b2c3d4e5f60718";
+pub(crate) const ENCRYPT_KEY: &str = "kX9fQ2mB7rT4vZ1nC6wL3pHd";
+pub(crate) const TOKEN: &str = "vT0k3n5aMpLeQ8xY2zR7wK4jN6bG1hD3";
+pub(crate) const NOW_MS: u64 = 1_760_000_000_000;
+
+pub(crate) fn fixture(path: &str) -> String {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/");
+    std::fs::read_to_string(format!("{root}{path}")).unwrap()
+}
+
+pub(crate) fn vectors() -> Value {
+    serde_json::from_str(&fixture("feishu-vectors.json")).unwrap()
+}
+
+pub(crate) fn event_file(name: &str) -> String {
+    fixture(&format!("feishu-events/{name}"))
+}
+
+pub(crate) fn settings(base_url: &str) -> LarkBotSettings {
+    LarkBotSettings {
+        bot: BotName::new("assistant"),
+        app_id: APP.to_owned(),
+        app_secret: Secret::new("app-secret-of-the-test"),
+        encrypt_key: Secret::new(ENCRYPT_KEY),
+        verification_token: Secret::new(TOKEN),
+        base_url: base_url.to_owned(),
+    }
+}
+
+pub(crate) fn clock() -> ManualClock {
+    ManualClock::at(Timestamp::from_millis(NOW_MS))
+}
+
+pub(crate) fn bot(base_url: &str, clock: &ManualClock) -> LarkBot {
+    let clock: Arc<dyn Clock> = Arc::new(clock.clone());
+    LarkBot::new(settings(base_url), client(), clock).unwrap()
+}
+
+/// A client that trusts nobody: the tests speak plain HTTP.
+pub(crate) fn client() -> reqwest::Client {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let tls = rustls::ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_root_certificates(rustls::RootCertStore::empty())
+        .with_no_client_auth();
+    reqwest::ClientBuilder::new()
+        .tls_backend_preconfigured(tls)
+        .no_proxy()
+        .build()
+        .unwrap()
+}

@@ -1,0 +1,168 @@
+//! The event webhook: `POST /lark/{bot}/events`.
+//!
+//! A request is read with a limit, proved genuine, decoded, handed to the [`Inlet`], and only
+//! then acknowledged. It fails closed: the one thing answered unsigned is the handshake, whose
+//! token must match. An answer tells a stable code and nothing about the inside. Nothing here
+//! waits for the network.
+
+mod admission;
+mod refusal;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::rejection::PathRejection;
+use axum::extract::{Path, Request, State};
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Json, Response};
+use axum::routing::post;
+use futures_util::StreamExt;
+use serde_json::json;
+
+use self::admission::Admitted;
+use self::refusal::Refusal;
+use super::bot::{LarkBot, LarkBots};
+use super::event::{self, DecodeError, Opened, Receiver};
+use crate::base::limit::ellipsis;
+use crate::base::{BotName, Clock};
+use crate::envelope::{Arrival, Inlet, InletError};
+use crate::telemetry::Event;
+
+/// The longest part of a URL's bot name that is logged, in characters.
+const LOGGED_NAME_CHARS_MAX: usize = 64;
+
+/// What the webhook works with.
+#[derive(Clone)]
+pub struct Webhook {
+    /// The bots that run.
+    pub bots: Arc<LarkBots>,
+    /// Who takes events over.
+    pub inlet: Arc<dyn Inlet>,
+    /// The time, for the window in which a signed request is fresh.
+    pub clock: Arc<dyn Clock>,
+    /// The longest request body, in bytes; a longer one is answered 413.
+    pub body_bytes_max: usize,
+}
+
+impl std::fmt::Debug for Webhook {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("Webhook")
+            .field("bots", &self.bots)
+            .field("body_bytes_max", &self.body_bytes_max)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The route of the webhook.
+pub fn router(webhook: Webhook) -> Router {
+    let methods = post(receive).fallback(wrong_method);
+    Router::new()
+        .route("/lark/{bot}/events", methods)
+        .with_state(webhook)
+}
+
+async fn wrong_method() -> Response {
+    Refusal::WrongMethod.into_response()
+}
+
+async fn receive(
+    State(webhook): State<Webhook>,
+    path: Result<Path<String>, PathRejection>,
+    request: Request,
+) -> Response {
+    let name = path.map(|Path(name)| name).unwrap_or_default();
+    match webhook.handle(&name, request).await {
+        Ok(response) => response,
+        Err(refusal) => {
+            Event::RequestRefused {
+                bot: &ellipsis(&name, LOGGED_NAME_CHARS_MAX),
+                status: refusal.status().as_u16(),
+                code: refusal.code(),
+            }
+            .emit();
+            refusal.into_response()
+        }
+    }
+}
+
+impl Webhook {
+    async fn handle(&self, name: &str, request: Request) -> Result<Response, Refusal> {
+        let bot = self
+            .bots
+            .get(&BotName::new(name))
+            .ok_or(Refusal::UnknownBot)?;
+        let (parts, body) = request.into_parts();
+        let body = read_body(body, self.body_bytes_max).await?;
+        require_json(&parts.headers)?;
+        match admission::admit(&bot, &parts.headers, &body, self.clock.now())? {
+            Admitted::Handshake { challenge } => {
+                Ok(Json(json!({ "challenge": challenge })).into_response())
+            }
+            Admitted::Fresh(opened) => self.submit(decode(&bot, opened, event::decode)?).await,
+            Admitted::Stale(opened) => {
+                self.submit(decode(&bot, opened, event::decode_stale)?)
+                    .await
+            }
+        }
+    }
+
+    /// Hands the event over. Only what the inlet took is acknowledged.
+    async fn submit(&self, arrival: Arrival) -> Result<Response, Refusal> {
+        match self.inlet.submit(arrival).await {
+            Ok(_taken) => Ok((StatusCode::OK, Json(json!({}))).into_response()),
+            Err(InletError::Unavailable(_)) => Err(Refusal::Unavailable),
+            Err(InletError::Draining) => Err(Refusal::Draining),
+            Err(InletError::UnknownBot(_)) => Err(Refusal::UnknownBot),
+        }
+    }
+}
+
+fn decode(
+    bot: &LarkBot,
+    opened: Opened,
+    decoder: impl FnOnce(Opened, Receiver<'_>) -> Result<Arrival, DecodeError>,
+) -> Result<Arrival, Refusal> {
+    let own = bot.identity().open_id();
+    let receiver = Receiver {
+        bot: bot.name(),
+        app_id: bot.app_id(),
+        own: own.as_ref(),
+    };
+    decoder(opened, receiver).map_err(|error| match error {
+        DecodeError::Undecodable(_) => Refusal::Undecodable,
+        DecodeError::IdentityUnknown => Refusal::IdentityUnknown,
+    })
+}
+
+async fn read_body(body: Body, bytes_max: usize) -> Result<Vec<u8>, Refusal> {
+    let mut chunks = body.into_data_stream();
+    let mut read = Vec::new();
+    while let Some(chunk) = chunks.next().await {
+        let chunk = chunk.map_err(|_broken| Refusal::BodyBroken)?;
+        if chunk.len() > bytes_max.saturating_sub(read.len()) {
+            return Err(Refusal::TooLarge);
+        }
+        read.extend_from_slice(&chunk);
+    }
+    Ok(read)
+}
+
+fn require_json(headers: &HeaderMap) -> Result<(), Refusal> {
+    let essence = headers
+        .get(CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok())
+        .and_then(|value| value.split(';').next())
+        .unwrap_or("");
+    if essence.trim().eq_ignore_ascii_case("application/json") {
+        Ok(())
+    } else {
+        Err(Refusal::NotJson)
+    }
+}
+
+#[cfg(test)]
+#[path = "webhook_tests.rs"]
+mod tests;
