@@ -8,12 +8,15 @@
 pub mod base;
 pub mod telemetry;
 
+pub mod net;
 pub mod task;
 
 pub mod envelope;
 
 pub mod llm;
 pub mod store;
+
+pub mod knowledge;
 pub mod tools;
 
 pub mod channels;

@@ -124,6 +124,11 @@ pub trait Tool: Send + Sync {
         self.tier() == Tier::Read
     }
 
+    /// Other names that models use for arguments, each with the schema's name behind it.
+    fn argument_aliases(&self) -> &'static [(&'static str, &'static str)] {
+        &[]
+    }
+
     /// The names of arguments that are paths and must stay inside the workspace.
     fn path_arguments(&self) -> &'static [&'static str] {
         &[]

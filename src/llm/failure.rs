@@ -1,0 +1,269 @@
+//! Sorts the failures of a provider into the kinds that callers treat differently. Pure.
+//!
+//! Texts hold the status and the provider's codes, never its sentences: those can repeat the
+//! prompt or a part of the key.
+
+use std::error::Error as StdError;
+use std::time::Duration;
+
+use genai::webc::{Error as WebError, StreamTimeout};
+use serde_json::Value;
+
+use super::port::{LlmError, LlmErrorKind};
+use crate::base::limit::prefix_chars;
+
+/// The longest wait a provider may ask for.
+const RETRY_AFTER_MAX: Duration = Duration::from_secs(3600);
+/// The longest code of a provider that is shown, in characters.
+const CODE_CHARS_MAX: usize = 64;
+
+/// The time is up.
+pub(super) fn timeout() -> LlmError {
+    plain(LlmErrorKind::Timeout, "the provider did not answer in time")
+}
+
+/// The reply makes no sense.
+pub(super) fn malformed(text: &str) -> LlmError {
+    plain(LlmErrorKind::Malformed, text)
+}
+
+fn plain(kind: LlmErrorKind, text: &str) -> LlmError {
+    LlmError {
+        kind,
+        retry_after: None,
+        text: text.to_owned(),
+    }
+}
+
+/// What a failure of the library means.
+pub(super) fn of(error: &genai::Error) -> LlmError {
+    match error {
+        genai::Error::HttpError {
+            status,
+            body,
+            headers,
+            ..
+        } => of_status(status.as_u16(), body, headers),
+        genai::Error::WebModelCall { webc_error, .. }
+        | genai::Error::WebAdapterCall { webc_error, .. } => of_web(webc_error),
+        genai::Error::WebStream { error, .. } => of_stream(error.as_ref()),
+        genai::Error::StreamParse { .. } => malformed("an event of the stream is not JSON"),
+        genai::Error::ChatResponse { body, .. } => of_event(body),
+        _ => plain(
+            LlmErrorKind::Rejected,
+            "the request cannot be put into words",
+        ),
+    }
+}
+
+fn of_web(error: &WebError) -> LlmError {
+    match error {
+        WebError::ResponseFailedStatus {
+            status,
+            body,
+            headers,
+        } => of_status(status.as_u16(), body, headers),
+        WebError::Reqwest(error) => of_transport(error),
+        _ => malformed("the answer is not JSON"),
+    }
+}
+
+/// In streams the real error is hidden in a box.
+fn of_stream(error: &(dyn StdError + Send + Sync + 'static)) -> LlmError {
+    if let Some(error) = error.downcast_ref::<genai::Error>() {
+        return of(error);
+    }
+    if let Some(error) = error.downcast_ref::<reqwest::Error>() {
+        return of_transport(error);
+    }
+    if error.downcast_ref::<StreamTimeout>().is_some() {
+        return timeout();
+    }
+    malformed("the stream is not readable text")
+}
+
+fn of_transport(error: &reqwest::Error) -> LlmError {
+    if error.is_timeout() && !error.is_connect() {
+        timeout()
+    } else if error.is_connect() {
+        plain(LlmErrorKind::Network, "no connection to the provider")
+    } else if error.is_body() || error.is_decode() {
+        plain(
+            LlmErrorKind::CutOff,
+            "the connection broke within the reply",
+        )
+    } else {
+        plain(
+            LlmErrorKind::Network,
+            "the connection to the provider broke",
+        )
+    }
+}
+
+/// The provider's identifiers of what went wrong.
+struct Codes {
+    shown: String,
+    /// Code, type and sentence in lower case, for looking into only.
+    all: String,
+}
+
+impl Codes {
+    fn of_error(error: &Value) -> Self {
+        let field = |name: &str| match error.get(name) {
+            Some(Value::String(text)) => text.clone(),
+            Some(Value::Number(number)) => number.to_string(),
+            _ => String::new(),
+        };
+        let shown: Vec<String> = ["code", "type", "param"]
+            .iter()
+            .map(|name| identifier(&field(name)))
+            .filter(|code| !code.is_empty())
+            .collect();
+        let all = format!("{} {} {}", field("code"), field("type"), field("message"));
+        Self {
+            shown: shown.join(", "),
+            all: all.to_lowercase(),
+        }
+    }
+
+    fn of_body(body: &str) -> Self {
+        let parsed: Value = serde_json::from_str(body).unwrap_or_default();
+        let error = parsed.get("error").filter(|error| error.is_object());
+        let mut codes = Self::of_error(error.unwrap_or(&parsed));
+        if codes.all.trim().is_empty() {
+            codes.all = body.to_lowercase();
+        }
+        codes
+    }
+
+    fn has(&self, parts: &[&str]) -> bool {
+        parts.iter().any(|part| self.all.contains(part))
+    }
+}
+
+/// A code, if it looks like one: a sentence in its place is not shown.
+fn identifier(code: &str) -> String {
+    let is_code = code
+        .chars()
+        .all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '[' | ']'));
+    if is_code {
+        prefix_chars(code, CODE_CHARS_MAX).to_owned()
+    } else {
+        String::new()
+    }
+}
+
+const TOO_LONG: &[&str] = &[
+    "context_length",
+    "context length",
+    "context window",
+    "maximum context",
+    "too many tokens",
+    "prompt is too long",
+    "input is too long",
+    "max_model_len",
+];
+const NO_QUOTA: &[&str] = &["insufficient_quota", "billing", "insufficient balance"];
+
+fn of_status(status: u16, body: &str, headers: &reqwest::header::HeaderMap) -> LlmError {
+    let codes = Codes::of_body(body);
+    let kind = match status {
+        401..=403 => LlmErrorKind::Unauthorised,
+        // An empty account does not fill up by waiting.
+        429 if codes.has(NO_QUOTA) => LlmErrorKind::Unauthorised,
+        429 => LlmErrorKind::RateLimited,
+        408 => LlmErrorKind::Timeout,
+        413 => LlmErrorKind::ContextTooLong,
+        400 | 422 if codes.has(TOO_LONG) => LlmErrorKind::ContextTooLong,
+        500..=599 => LlmErrorKind::Overloaded,
+        _ => LlmErrorKind::Rejected,
+    };
+    let behind = if codes.shown.is_empty() {
+        String::new()
+    } else {
+        format!(" ({})", codes.shown)
+    };
+    LlmError {
+        kind,
+        retry_after: retry_after(headers),
+        text: format!("the provider answered {status}{behind}"),
+    }
+}
+
+/// An error that the provider reports within a stream that began well.
+fn of_event(error: &Value) -> LlmError {
+    let codes = Codes::of_error(error);
+    let kind = if codes.has(TOO_LONG) {
+        LlmErrorKind::ContextTooLong
+    } else if codes.has(NO_QUOTA) {
+        LlmErrorKind::Unauthorised
+    } else if codes.has(&["rate_limit", "rate limit", "429"]) {
+        LlmErrorKind::RateLimited
+    } else {
+        LlmErrorKind::Overloaded
+    };
+    LlmError {
+        kind,
+        retry_after: None,
+        text: format!("the provider broke off with an error ({})", codes.shown),
+    }
+}
+
+/// How long to wait, as milliseconds, seconds, or a date compared with the answer's own.
+fn retry_after(headers: &reqwest::header::HeaderMap) -> Option<Duration> {
+    let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    let number = |text: &str, unit: f64| {
+        let number: f64 = text.trim().parse().ok()?;
+        Duration::try_from_secs_f64(number * unit).ok()
+    };
+    let date = |text: &str| jiff::fmt::rfc2822::parse(text.trim()).ok();
+    let asked = header("retry-after-ms")
+        .and_then(|text| number(text, 0.001))
+        .or_else(|| header("retry-after").and_then(|text| number(text, 1.0)))
+        .or_else(|| {
+            let until = date(header("retry-after")?)?;
+            let now = date(header("date")?)?;
+            Duration::try_from(until.duration_since(&now)).ok()
+        });
+    asked.map(|span| span.min(RETRY_AFTER_MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wait(headers: &[(&'static str, &'static str)]) -> Option<Duration> {
+        let headers = headers.iter().map(|(name, value)| {
+            let name = reqwest::header::HeaderName::from_static(name);
+            (name, reqwest::header::HeaderValue::from_static(value))
+        });
+        retry_after(&headers.collect())
+    }
+
+    #[test]
+    fn every_form_of_retry_after_is_read() {
+        let seconds = |seconds| Some(Duration::from_secs(seconds));
+        assert_eq!(wait(&[("retry-after", "7")]), seconds(7));
+        assert_eq!(wait(&[("retry-after-ms", "2000")]), seconds(2));
+        let date = [
+            ("date", "Wed, 21 Oct 2026 07:28:00 GMT"),
+            ("retry-after", "Wed, 21 Oct 2026 07:28:30 GMT"),
+        ];
+        assert_eq!(wait(&date), seconds(30));
+        assert_eq!(wait(&[("retry-after", "99999999")]), seconds(3600));
+        assert_eq!(wait(&[("retry-after", "-1")]), None);
+        assert_eq!(wait(&[("retry-after", "soon")]), None);
+        assert_eq!(wait(&[]), None);
+    }
+
+    #[test]
+    fn a_failure_shows_codes_and_no_sentences() {
+        let body = r#"{"error":{"message":"Incorrect key sk-123","type":"auth error sk-123","code":"invalid_api_key"}}"#;
+        let error = of_status(401, body, &reqwest::header::HeaderMap::new());
+        assert_eq!(error.text, "the provider answered 401 (invalid_api_key)");
+        assert_eq!(error.kind, LlmErrorKind::Unauthorised);
+        let quota = r#"{"error":{"code":"insufficient_quota","message":"x"}}"#;
+        let error = of_status(429, quota, &reqwest::header::HeaderMap::new());
+        assert_eq!(error.kind, LlmErrorKind::Unauthorised);
+    }
+}

@@ -1,0 +1,189 @@
+//! Answers from the knowledge base when there is no model to ask.
+//!
+//! It behaves like a careful model with one idea: search for the question, then show what was
+//! found and where. It knows the tool by its name and its result as the JSON text
+//! `{"hits":[{"id","title","excerpt","source"}]}`, nothing more.
+
+use async_trait::async_trait;
+use serde::Deserialize;
+use serde_json::json;
+
+use super::port::{
+    ChatMessage, Finish, LlmError, Model, ModelReply, ModelRequest, StreamSink, ToolCall,
+    ToolChoice, Usage,
+};
+use crate::base::limit::ellipsis;
+use crate::base::{Locale, Say};
+
+/// The tool that is asked for.
+const SEARCH_TOOL: &str = "search_knowledge";
+/// How many recipes an answer shows.
+const HITS_SHOWN_MAX: usize = 3;
+/// The longest question that is repeated in an answer, in characters.
+const QUERY_SHOWN_CHARS_MAX: usize = 60;
+/// The longest question that is searched for, in characters.
+const QUERY_CHARS_MAX: usize = 1000;
+
+/// The offline answerer.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct OfflineModel;
+
+impl OfflineModel {
+    /// An offline answerer. It has no settings.
+    pub fn new() -> Self {
+        Self
+    }
+}
+
+#[async_trait]
+impl Model for OfflineModel {
+    fn name(&self) -> &'static str {
+        "offline"
+    }
+
+    fn context_window(&self) -> u64 {
+        0
+    }
+
+    async fn complete(
+        &self,
+        request: &ModelRequest,
+        sink: &mut dyn StreamSink,
+    ) -> Result<ModelReply, LlmError> {
+        let question = question(&request.messages);
+        let results = results(&request.messages);
+        let may_search = request.tool_choice != ToolChoice::None
+            && request.tools.iter().any(|tool| tool.name == SEARCH_TOOL);
+        if may_search && results.is_empty() && !question.trim().is_empty() {
+            return Ok(call(question));
+        }
+        let pieces = answer(question, &found(&results));
+        for piece in &pieces {
+            sink.text(piece);
+        }
+        Ok(reply(pieces.concat(), Vec::new()))
+    }
+}
+
+fn call(question: &str) -> ModelReply {
+    let query: String = question.chars().take(QUERY_CHARS_MAX).collect();
+    let call = ToolCall {
+        id: "offline_1".to_owned(),
+        name: SEARCH_TOOL.to_owned(),
+        arguments: json!({ "query": query, "limit": HITS_SHOWN_MAX }),
+    };
+    reply(String::new(), vec![call])
+}
+
+fn reply(text: String, calls: Vec<ToolCall>) -> ModelReply {
+    ModelReply {
+        text,
+        calls,
+        finish: Finish::Stop,
+        usage: Usage::default(),
+    }
+}
+
+/// The last thing a person said.
+fn question(messages: &[ChatMessage]) -> &str {
+    let mut said = messages.iter().rev().filter_map(|message| match message {
+        ChatMessage::User { text } => Some(text.as_str()),
+        ChatMessage::Assistant { .. } | ChatMessage::Tool { .. } => None,
+    });
+    said.next().unwrap_or_default()
+}
+
+/// The results of tools since then, each with its tool's name.
+fn results(messages: &[ChatMessage]) -> Vec<(&str, &str)> {
+    let since = messages
+        .iter()
+        .rev()
+        .take_while(|message| !matches!(message, ChatMessage::User { .. }));
+    since
+        .filter_map(|message| match message {
+            ChatMessage::Tool { name, text, .. } => Some((name.as_str(), text.as_str())),
+            ChatMessage::User { .. } | ChatMessage::Assistant { .. } => None,
+        })
+        .collect()
+}
+
+#[derive(Deserialize)]
+struct Hit {
+    id: String,
+    #[serde(default)]
+    title: String,
+    #[serde(default)]
+    excerpt: String,
+    #[serde(default)]
+    source: String,
+}
+
+/// The hits of the latest search; none if there was none or its result is not readable.
+fn found(results: &[(&str, &str)]) -> Vec<Hit> {
+    let of_search = results.iter().filter(|(name, _)| *name == SEARCH_TOOL);
+    let mut readable = of_search.filter_map(|(_, text)| read_hits(text));
+    readable.next().unwrap_or_default()
+}
+
+/// The hits as far as they are whole: frames that the engine may put around a tool's output, and
+/// a cut at its end, do no harm.
+fn read_hits(text: &str) -> Option<Vec<Hit>> {
+    let (_, behind) = text.split_once("\"hits\"")?;
+    let (_, mut rest) = behind.split_once('[')?;
+    let mut hits = Vec::new();
+    loop {
+        rest = rest.trim_start_matches(|c: char| c == ',' || c.is_whitespace());
+        let mut values = serde_json::Deserializer::from_str(rest).into_iter::<Hit>();
+        let Some(Ok(hit)) = values.next() else {
+            return Some(hits);
+        };
+        hits.push(hit);
+        rest = rest.get(values.byte_offset()..)?;
+    }
+}
+
+/// The answer in the pieces in which it is streamed.
+fn answer(question: &str, hits: &[Hit]) -> Vec<String> {
+    let locale = Locale::of_text(question);
+    if hits.is_empty() {
+        let query = ellipsis(&one_line(question), QUERY_SHOWN_CHARS_MAX);
+        return vec![Say::OfflineNothing { query }.text(locale)];
+    }
+    let head = Say::OfflineFound.text(locale);
+    let listed = hits
+        .iter()
+        .take(HITS_SHOWN_MAX)
+        .zip(1..)
+        .map(|(hit, number)| entry(hit, number, locale));
+    std::iter::once(head).chain(listed).collect()
+}
+
+fn entry(hit: &Hit, number: usize, locale: Locale) -> String {
+    let title = one_line(if hit.title.is_empty() {
+        &hit.id
+    } else {
+        &hit.title
+    });
+    let id = one_line(&hit.id);
+    let source = one_line(&hit.source);
+    let cited = match (locale, source.is_empty()) {
+        (_, true) => format!("[{id}]"),
+        (Locale::ZhCn, false) => format!("[{id}]（{source}）"),
+        (Locale::EnUs, false) => format!("[{id}] ({source})"),
+    };
+    let excerpt = one_line(&hit.excerpt);
+    let excerpt = if excerpt.is_empty() {
+        excerpt
+    } else {
+        format!("\n{excerpt}")
+    };
+    format!("\n\n{number}. **{title}** {cited}{excerpt}")
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+#[path = "offline_tests.rs"]
+mod tests;
