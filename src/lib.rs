@@ -20,3 +20,5 @@ pub mod knowledge;
 pub mod tools;
 
 pub mod channels;
+
+pub mod playground;

@@ -1,0 +1,78 @@
+//! A local Feishu platform, without a window: for tests, demonstrations and exploration.
+//!
+//! It speaks the platform's HTTP API as strictly as the platform does, pushes events as the
+//! platform does (encrypted, signed, in order per chat, repeated on the ladder), and shows what a
+//! person would see. Its wire code is its own: it shares nothing with the Lark channel, so that
+//! the two check each other. Not simulated: cards, files, the long connection, user tokens,
+//! what bots say to each other (a bot's message is pushed to nobody).
+//!
+//! Invariants: time is the simulator's clock alone (except how long a peer may take); everything
+//! random follows from one seed; ids of people and chats follow from their aliases; the state's
+//! lock is never held across an await.
+//!
+//! # Control API
+//! JSON in and out under `/sim/v1`, on the address of the platform API; errors are 4xx with
+//! `{"error":"…"}`. Names in paths are aliases or platform ids.
+//!
+//! | call | body or query | does |
+//! |---|---|---|
+//! | `GET /state` | | summary of everything |
+//! | `POST /reset` | | back to the default world |
+//! | `GET /limits` | | the platform's limits with their sources |
+//! | `POST /apps` | [`AppSettings`] | adds or replaces an app |
+//! | `PUT /apps/{app}/event_url` | `{url}` | where its events go |
+//! | `POST /apps/{app}/verify_url` | | the handshake; [`Handshake`] |
+//! | `POST /users` | `{alias, name?, tenant_key?, available?}` | makes or changes a user |
+//! | `POST /chats` | `{alias, kind: p2p or group, members, bots?}` | makes a chat |
+//! | `PATCH /chats/{chat}` | `{members?, bots?, threads?, muted?, dissolved?}` | changes a chat |
+//! | `GET /chats/{chat}/messages` | | what people see; [`SeenMessage`]s |
+//! | `POST /say` | [`Say`] | a user says something; `{message_id}` |
+//! | `GET /messages/{id}/answers` | | the bots' visible answers |
+//! | `POST /messages/{id}/duplicate` | `{times?, event_id?: same or new}` | delivers it again, all at once |
+//! | `POST /messages/{id}/recall` | | its sender takes it back |
+//! | `POST /messages/{id}/reactions` | `{user, emoji}` | a user reacts |
+//! | `POST /push` | [`RawPush`] | posts any body |
+//! | `GET /pushes` | `?message_id=` | every try; [`PushRecord`]s |
+//! | `GET /calls` | | every call of the platform API; [`CallRecord`]s |
+//! | `DELETE /tokens` | | makes all tokens invalid |
+//! | `GET`, `POST`, `DELETE /faults` | [`FaultRule`] | lists, adds, clears faults |
+//! | `GET`, `PATCH /switches` | [`Switches`] | what is unsure about the platform |
+//! | `GET`, `POST /time` | `{advance_ms?, time_scale?}` | the simulator's clock |
+
+mod amend;
+mod content;
+mod control;
+pub mod crypt;
+mod dice;
+mod faults;
+mod handle;
+mod limits;
+mod people;
+mod push;
+mod reactions;
+mod read;
+mod refusal;
+mod request;
+mod seen;
+mod send;
+mod server;
+mod settings;
+mod state;
+mod time;
+mod tokens;
+mod verbs;
+mod wire;
+mod world;
+
+pub use faults::{Endpoint, FaultAction, FaultRule};
+pub use handle::Playground;
+pub use limits::{LIMITS, Limit, PUSH_LADDER};
+pub use people::{PlaygroundError, Say};
+pub use push::{PushKind, PushRecord};
+pub use seen::{SeenMessage, SeenReaction};
+pub use settings::{AppSettings, GroupMessages, Settings};
+pub use state::{
+    CallRecord, OwnReactions, RateLimits, RetryEventId, RetrySignature, Switches, UuidRepeat,
+};
+pub use verbs::{Handshake, RawPush};
+pub use world::{Chat, ChatKind, User};

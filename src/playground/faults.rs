@@ -1,0 +1,173 @@
+//! Faults as data: which endpoint, how often, and what goes wrong.
+
+use axum::http::Method;
+use serde::{Deserialize, Serialize};
+
+use super::dice::Dice;
+
+/// One endpoint of the platform API, or all of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Endpoint {
+    /// Every endpoint of the platform API.
+    Any,
+    /// `POST /open-apis/auth/v3/tenant_access_token/internal`
+    Token,
+    /// `GET /open-apis/bot/v3/info`
+    BotInfo,
+    /// `POST /open-apis/im/v1/messages`
+    Send,
+    /// `POST /open-apis/im/v1/messages/:id/reply`
+    Reply,
+    /// `GET /open-apis/im/v1/messages/:id`
+    Get,
+    /// `GET /open-apis/im/v1/messages`
+    List,
+    /// `PUT /open-apis/im/v1/messages/:id`
+    Edit,
+    /// `DELETE /open-apis/im/v1/messages/:id`
+    Recall,
+    /// `POST /open-apis/im/v1/messages/:id/reactions`
+    React,
+    /// `GET /open-apis/im/v1/messages/:id/reactions`
+    Reactions,
+    /// `DELETE /open-apis/im/v1/messages/:id/reactions/:reaction_id`
+    Unreact,
+    /// Anything else under `/open-apis`.
+    Unknown,
+}
+
+impl Endpoint {
+    /// The endpoint of a request; `None` outside the platform API.
+    pub(crate) fn of(method: &Method, path: &str) -> Option<Self> {
+        let rest = path.strip_prefix("/open-apis/")?;
+        let parts: Vec<&str> = rest.split('/').collect();
+        Some(match (method.as_str(), parts.as_slice()) {
+            ("POST", ["auth", "v3", "tenant_access_token", "internal"]) => Self::Token,
+            ("GET", ["bot", "v3", "info"]) => Self::BotInfo,
+            ("POST", ["im", "v1", "messages"]) => Self::Send,
+            ("GET", ["im", "v1", "messages"]) => Self::List,
+            ("POST", ["im", "v1", "messages", _, "reply"]) => Self::Reply,
+            ("GET", ["im", "v1", "messages", _]) => Self::Get,
+            ("PUT", ["im", "v1", "messages", _]) => Self::Edit,
+            ("DELETE", ["im", "v1", "messages", _]) => Self::Recall,
+            ("POST", ["im", "v1", "messages", _, "reactions"]) => Self::React,
+            ("GET", ["im", "v1", "messages", _, "reactions"]) => Self::Reactions,
+            ("DELETE", ["im", "v1", "messages", _, "reactions", _]) => Self::Unreact,
+            _ => Self::Unknown,
+        })
+    }
+}
+
+/// What goes wrong with a call.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "kind", deny_unknown_fields)]
+pub enum FaultAction {
+    /// Answers with an error instead of doing the work.
+    Refuse {
+        /// The HTTP status.
+        status: u16,
+        /// The platform's code.
+        code: i64,
+        /// Seconds in `x-ogw-ratelimit-reset`; none: no such header.
+        #[serde(default)]
+        reset_s: Option<u64>,
+    },
+    /// Does the work, then answers with these bytes in the place of the true answer.
+    Garble {
+        /// The HTTP status.
+        status: u16,
+        /// The bytes.
+        body: String,
+    },
+    /// Waits before looking at the request. If the caller hangs up meanwhile, nothing was done.
+    Delay {
+        /// Real milliseconds.
+        ms: u64,
+    },
+    /// Takes a send or reply at once and carries it out after a while, even if the caller hangs
+    /// up. Its `uuid` is in flight meanwhile (230049). On other endpoints: as `Delay`.
+    Slow {
+        /// Real milliseconds.
+        ms: u64,
+    },
+    /// Closes the connection and does nothing.
+    Drop,
+    /// Does the work and closes the connection without an answer: the caller is in doubt.
+    DropAfter,
+}
+
+/// A fault and when it strikes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FaultRule {
+    /// Where.
+    pub endpoint: Endpoint,
+    /// What.
+    pub action: FaultAction,
+    /// How many matching calls pass unharmed first.
+    #[serde(default)]
+    pub skip: u32,
+    /// How many times it strikes; `None`: for ever.
+    #[serde(default)]
+    pub times: Option<u32>,
+    /// The chance of each call in a thousand; `None`: certain.
+    #[serde(default)]
+    pub per_mille: Option<u16>,
+}
+
+impl FaultRule {
+    /// A fault that strikes the next `times` calls.
+    pub fn next(endpoint: Endpoint, times: u32, action: FaultAction) -> Self {
+        Self {
+            endpoint,
+            action,
+            skip: 0,
+            times: Some(times),
+            per_mille: None,
+        }
+    }
+
+    /// A fault that strikes each call with a chance of `per_mille` in a thousand.
+    pub fn by_chance(endpoint: Endpoint, per_mille: u16, action: FaultAction) -> Self {
+        Self {
+            endpoint,
+            action,
+            skip: 0,
+            times: None,
+            per_mille: Some(per_mille),
+        }
+    }
+}
+
+/// The rules in force. The first that strikes decides.
+#[derive(Debug, Default)]
+pub(crate) struct FaultTable {
+    pub(crate) rules: Vec<FaultRule>,
+}
+
+impl FaultTable {
+    /// What happens to a call of `endpoint`; counts the rules down.
+    pub(crate) fn draw(&mut self, endpoint: Endpoint, dice: &mut Dice) -> Option<FaultAction> {
+        let mut struck = None;
+        for rule in &mut self.rules {
+            if rule.endpoint != Endpoint::Any && rule.endpoint != endpoint {
+                continue;
+            }
+            if rule.skip > 0 {
+                rule.skip -= 1;
+                continue;
+            }
+            if rule.times == Some(0) || rule.per_mille.is_some_and(|chance| !dice.chance(chance)) {
+                continue;
+            }
+            if let Some(times) = &mut rule.times {
+                *times -= 1;
+            }
+            struck = Some(rule.action.clone());
+            break;
+        }
+        self.rules.retain(|rule| rule.times != Some(0));
+        struck
+    }
+}

@@ -1,0 +1,69 @@
+//! The platform's limits as data. The sections are those of `feishu-protocol.md`.
+
+use std::time::Duration;
+
+use serde::Serialize;
+
+/// One limit of the platform.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Limit {
+    /// What is limited.
+    pub name: &'static str,
+    /// The largest value that is still accepted.
+    pub most: u64,
+    /// What `most` counts.
+    pub unit: &'static str,
+    /// The section of the fact sheet that says so.
+    pub source: &'static str,
+    /// The code of the refusal; 0: no refusal of its own.
+    pub code: i64,
+}
+
+macro_rules! limits {
+    ($($name:ident = $most:expr, $unit:literal, $source:literal, $code:expr;)*) => {
+        $(pub(crate) const $name: Limit = Limit {
+            name: stringify!($name), most: $most, unit: $unit, source: $source, code: $code,
+        };)*
+
+        /// Every limit, in the order of the fact sheet.
+        pub const LIMITS: &[Limit] = &[$($name),*];
+    };
+}
+
+limits! {
+    // name                   most          unit                        section  code
+    HANDSHAKE                = 1_000,       "ms real time",             "1.4",   0;
+    PUSH_CONNECT             = 2_000,       "ms real time",             "1.6",   0;
+    PUSH_ANSWER              = 3_000,       "ms real time",             "1.6",   0;
+    PUSH_RETRIES             = 4,           "retries of one event",     "1.6",   0;
+    TOKEN_LIFE               = 7_200,       "s",                        "4",     99_991_663;
+    TOKEN_REUSED_FROM        = 1_800,       "s of life left",           "4",     0;
+    EDITS                    = 20,          "edits of one message",     "5.1",   230_072;
+    PAGE_SIZE                = 50,          "items",                    "5.1",   99_992_402;
+    PAGE_SIZE_DEFAULT        = 20,          "items",                    "5.1",   0;
+    UUID_CHARS               = 50,          "characters",               "5.2",   99_992_402;
+    UUID_LIFE                = 3_600,       "s",                        "5.2",   0;
+    TEXT_BYTES               = 150 * 1024,  "bytes of the request",     "5.3",   230_025;
+    POST_BYTES               = 30 * 1024,   "bytes of the request",     "5.3",   230_025;
+    API_PER_SECOND           = 50,          "calls of one API and app", "5.3",   99_991_400;
+    API_PER_MINUTE           = 1_000,       "calls of one API and app", "5.3",   99_991_400;
+    CHAT_PER_SECOND          = 5,           "messages into one chat",   "5.3",   230_020;
+}
+
+/// The waits before the retries of a push, on the simulator's clock (1.6).
+pub const PUSH_LADDER: [Duration; 4] = [
+    Duration::from_secs(15),
+    Duration::from_secs(5 * 60),
+    Duration::from_secs(60 * 60),
+    Duration::from_secs(6 * 60 * 60),
+];
+
+impl Limit {
+    pub(crate) fn refuses(&self, value: usize) -> bool {
+        u64::try_from(value).unwrap_or(u64::MAX) > self.most
+    }
+
+    pub(crate) const fn seconds(&self) -> Duration {
+        Duration::from_secs(self.most)
+    }
+}

@@ -1,0 +1,226 @@
+//! The HTTP server: connections, faults, log ids, the record of calls.
+//!
+//! The accept loop is our own, because a fault must be able to close a connection without an
+//! answer, which a framework's server does not offer.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::http::{HeaderValue, Request, Response, StatusCode};
+use axum::response::IntoResponse;
+use axum::routing::{delete, get, post};
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::{TcpListener, TcpStream};
+use tower::ServiceExt;
+
+use super::faults::{Endpoint, FaultAction};
+use super::refusal::Refusal;
+use super::send::Slow;
+use super::state::{CallRecord, Shared};
+use super::{amend, control, reactions, read, send, tokens};
+
+/// The largest request body that is read at all.
+const BODY_BYTES_MAX: usize = 4 << 20;
+/// How many tasks (connections, lanes, retries) there may be before connections are turned away.
+const TASKS_MAX: usize = 20_000;
+/// How long an accept loop waits after the system refused it a socket.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// The connection is closed without an answer.
+#[derive(Debug, thiserror::Error)]
+#[error("the connection is dropped on purpose")]
+struct Dropped;
+
+/// The platform's endpoints, and the control API beside them.
+pub(crate) fn router(shared: Arc<Shared>) -> Router {
+    Router::new()
+        .route(
+            "/open-apis/auth/v3/tenant_access_token/internal",
+            post(tokens::issue),
+        )
+        .route("/open-apis/bot/v3/info", get(tokens::bot_info))
+        .route(
+            "/open-apis/im/v1/messages",
+            post(send::send).get(read::list),
+        )
+        .route(
+            "/open-apis/im/v1/messages/{message_id}",
+            get(read::get).put(amend::edit).delete(amend::recall),
+        )
+        .route(
+            "/open-apis/im/v1/messages/{message_id}/reply",
+            post(send::reply),
+        )
+        .route(
+            "/open-apis/im/v1/messages/{message_id}/reactions",
+            post(reactions::add).get(reactions::list),
+        )
+        .route(
+            "/open-apis/im/v1/messages/{message_id}/reactions/{reaction_id}",
+            delete(reactions::remove),
+        )
+        .nest("/sim/v1", control::router())
+        .fallback(async || Refusal::path_unknown())
+        .method_not_allowed_fallback(async || Refusal::path_unknown())
+        .layer(axum::extract::DefaultBodyLimit::max(BODY_BYTES_MAX))
+        .with_state(shared)
+}
+
+/// Takes connections until the playground stops.
+pub(crate) async fn serve(shared: Arc<Shared>, listener: TcpListener) {
+    let router = router(Arc::clone(&shared));
+    let cancel = shared.tasks.cancellation().clone();
+    loop {
+        tokio::select! {
+            () = cancel.cancelled() => return,
+            accepted = listener.accept() => match accepted {
+                // Beyond the limit a connection is closed at once, which callers must survive anyway.
+                Ok((stream, _peer)) => if shared.tasks.len() < TASKS_MAX {
+                    let connection = connection(Arc::clone(&shared), router.clone(), stream);
+                    shared.tasks.spawn("connection", connection);
+                }
+                Err(_out_of_sockets) => tokio::time::sleep(ACCEPT_PAUSE).await,
+            }
+        }
+    }
+}
+
+async fn connection(shared: Arc<Shared>, router: Router, stream: TcpStream) {
+    let cancel = shared.tasks.cancellation().clone();
+    let service = service_fn(move |request: Request<Incoming>| {
+        answer(Arc::clone(&shared), router.clone(), request.map(Body::new))
+    });
+    let serving = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .serve_connection(TokioIo::new(stream), service);
+    tokio::select! {
+        () = cancel.cancelled() => {}
+        // A peer that went away, or a connection dropped on purpose: nobody is left to tell.
+        _ended = serving => {}
+    }
+}
+
+async fn answer(
+    shared: Arc<Shared>,
+    router: Router,
+    mut request: Request<Body>,
+) -> Result<Response<Body>, Dropped> {
+    let Some(endpoint) = Endpoint::of(request.method(), request.uri().path()) else {
+        return Ok(finish(run(router, request).await, "").await);
+    };
+    let path = request
+        .uri()
+        .path_and_query()
+        .map_or_else(String::new, ToString::to_string);
+    let (fault, log_id) = {
+        let mut guard = shared.lock();
+        let state = &mut *guard;
+        let fault = state.faults.draw(endpoint, &mut state.dice);
+        (fault, state.dice.hex())
+    };
+    let mut call = CallRecord {
+        at_ms: shared.now_ms(),
+        endpoint,
+        path,
+        status: 0,
+        code: 0,
+        fault: fault.is_some(),
+    };
+    let outcome = match fault {
+        None => Some(run(router, request).await),
+        Some(FaultAction::Refuse {
+            status,
+            code,
+            reset_s,
+        }) => Some(refuse(status, code, reset_s)),
+        Some(FaultAction::Drop) => None,
+        Some(FaultAction::DropAfter) => {
+            call.code = code_of(&run(router, request).await);
+            None
+        }
+        Some(FaultAction::Garble { status, body }) => {
+            run(router, request).await;
+            let mut garbled = Response::new(Body::from(body));
+            *garbled.status_mut() = StatusCode::from_u16(status).unwrap_or_default();
+            Some(garbled)
+        }
+        Some(FaultAction::Slow { ms }) if matches!(endpoint, Endpoint::Send | Endpoint::Reply) => {
+            request
+                .extensions_mut()
+                .insert(Slow(Duration::from_millis(ms)));
+            Some(run(router, request).await)
+        }
+        Some(FaultAction::Slow { ms } | FaultAction::Delay { ms }) => {
+            tokio::time::sleep(Duration::from_millis(ms)).await;
+            Some(run(router, request).await)
+        }
+    };
+    if let Some(response) = &outcome {
+        call.status = response.status().as_u16();
+        call.code = code_of(response);
+    }
+    shared.lock().record_call(call);
+    shared.changed();
+    match outcome {
+        Some(response) => Ok(finish(response, &log_id).await),
+        None => Err(Dropped),
+    }
+}
+
+async fn run(router: Router, request: Request<Body>) -> Response<Body> {
+    match router.oneshot(request).await {
+        Ok(response) => response,
+        Err(never) => match never {},
+    }
+}
+
+fn refuse(status: u16, code: i64, reset_s: Option<u64>) -> Response<Body> {
+    let mut refusal = Refusal::new(code, "a fault of the playground")
+        .with_status(StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR));
+    refusal.reset_s = reset_s;
+    refusal.into_response()
+}
+
+fn code_of(response: &Response<Body>) -> i64 {
+    let refusal = response.extensions().get::<Refusal>();
+    let other = i64::from(!response.status().is_success()) * 9_499;
+    refusal.map_or(other, |refusal| refusal.code)
+}
+
+/// Puts in the log id, and the body of a refusal.
+async fn finish(mut response: Response<Body>, log_id: &str) -> Response<Body> {
+    let refusal = response.extensions().get::<Refusal>().cloned();
+    // The framework's own refusals (a bad query, a body beyond the limit) are plain text.
+    let foreign = refusal.is_none() && response.status().is_client_error() && !log_id.is_empty();
+    if foreign {
+        let body = std::mem::replace(response.body_mut(), Body::empty());
+        let text = to_bytes(body, 4096).await.unwrap_or_default();
+        let text = String::from_utf8_lossy(&text).into_owned();
+        let refusal = Refusal::new(9_499, format!("Bad Request: {text}"));
+        write_refusal(&mut response, &refusal, log_id);
+    }
+    if let Some(refusal) = refusal {
+        write_refusal(&mut response, &refusal, log_id);
+    }
+    if let Ok(value) = HeaderValue::from_str(log_id)
+        && !log_id.is_empty()
+    {
+        response.headers_mut().insert("x-tt-logid", value);
+    }
+    response
+}
+
+fn write_refusal(response: &mut Response<Body>, refusal: &Refusal, log_id: &str) {
+    *response.body_mut() = Body::from(refusal.body(log_id).to_string());
+    let headers = response.headers_mut();
+    headers.remove("content-length");
+    headers.insert(
+        "content-type",
+        HeaderValue::from_static("application/json; charset=utf-8"),
+    );
+}

@@ -1,0 +1,318 @@
+//! The one struct that holds everything, and what all parts of the playground share.
+//!
+//! The lock is a plain mutex that is never held across an await.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use tokio::sync::{Semaphore, watch};
+
+use super::dice::Dice;
+use super::faults::{Endpoint, FaultTable};
+use super::push::{Delivery, PushRecord, Retry};
+use super::settings::Settings;
+use super::time::SimClock;
+use super::tokens::Tokens;
+use super::world::{App, World};
+use crate::base::{Clock, Timestamp};
+use crate::task::TaskSet;
+
+/// How many pushes run at once over all chats.
+pub(crate) const PUSHES_AT_ONCE: usize = 64;
+/// How many records of pushes and of calls are kept; the oldest go first.
+const RECORDS_MAX: usize = 100_000;
+
+/// What is settled differently by different tests where the real platform is unsure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Switches {
+    /// How the repeat of a `uuid` is answered.
+    pub uuid_repeat: UuidRepeat,
+    /// Whether a retried push keeps its event id.
+    pub retry_event_id: RetryEventId,
+    /// Whether a retried push is signed again.
+    pub retry_signature: RetrySignature,
+    /// Whether rate limits are enforced (5/s per chat, 50/s and 1000/min per API and app).
+    pub rate_limits: RateLimits,
+    /// Whether an app is told of the reactions it made itself.
+    pub own_reactions: OwnReactions,
+    /// For how long a message may be edited, in seconds; `None`: for ever.
+    pub edit_window_s: Option<u64>,
+    /// For how long a message may be recalled by its bot, in seconds; `None`: for ever.
+    pub recall_window_s: Option<u64>,
+}
+
+impl Default for Switches {
+    fn default() -> Self {
+        Self {
+            uuid_repeat: UuidRepeat::First,
+            retry_event_id: RetryEventId::Same,
+            retry_signature: RetrySignature::Fresh,
+            rate_limits: RateLimits::Off,
+            own_reactions: OwnReactions::Silent,
+            edit_window_s: None,
+            recall_window_s: Some(24 * 60 * 60),
+        }
+    }
+}
+
+macro_rules! switch {
+    ($(#[$doc:meta])* $name:ident { $($(#[$arm_doc:meta])* $arm:ident),* $(,)? }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+        #[serde(rename_all = "snake_case")]
+        pub enum $name { $($(#[$arm_doc])* $arm),* }
+    };
+}
+
+switch!(
+    /// How the repeat of a `uuid` is answered.
+    UuidRepeat {
+        /// With the first message, as a success.
+        First,
+        /// With an error (230001).
+        Error,
+    }
+);
+switch!(
+    /// Whether a retried push keeps its event id.
+    RetryEventId {
+        /// It does.
+        Same,
+        /// Each try has its own.
+        New,
+    }
+);
+switch!(
+    /// Whether a retried push is signed again. With a new event id it always is.
+    RetrySignature {
+        /// New time stamp, nonce, vector and signature.
+        Fresh,
+        /// Exactly the bytes and headers of the first try.
+        Old,
+    }
+);
+switch!(
+    /// Whether rate limits are enforced.
+    RateLimits {
+        /// They are not.
+        Off,
+        /// They are.
+        On,
+    }
+);
+switch!(
+    /// Whether an app is told of its own reactions.
+    OwnReactions {
+        /// It is not.
+        Silent,
+        /// It is, as the real platform does for apps that subscribe to reactions.
+        Pushed,
+    }
+);
+
+/// One call of the platform API.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct CallRecord {
+    /// On the simulator's clock, in milliseconds.
+    pub at_ms: u64,
+    /// Which endpoint.
+    pub endpoint: Endpoint,
+    /// The path with its query.
+    pub path: String,
+    /// The HTTP status of the answer; 0: the connection was closed without one.
+    pub status: u16,
+    /// The platform's code; 0: success (or the answer was garbled).
+    pub code: i64,
+    /// Whether a fault struck.
+    pub fault: bool,
+}
+
+/// What a `uuid` stands for.
+#[derive(Clone, Debug)]
+pub(crate) enum UuidState {
+    InFlight,
+    Done(String),
+}
+
+/// The moments of the calls within one rate window.
+pub(crate) type Window = VecDeque<u64>;
+
+/// Everything that changes.
+#[derive(Debug)]
+pub(crate) struct State {
+    pub(crate) world: World,
+    pub(crate) switches: Switches,
+    pub(crate) faults: FaultTable,
+    pub(crate) dice: Dice,
+    pub(crate) tokens: Tokens,
+    /// By app and `uuid`: since when, and what it stands for.
+    pub(crate) uuids: HashMap<(String, String), (u64, UuidState)>,
+    pub(crate) windows: HashMap<String, Window>,
+    /// Deliveries that wait for their first try, by chat. A key is here while its lane runs.
+    pub(crate) lanes: BTreeMap<String, VecDeque<Delivery>>,
+    pub(crate) retries: Vec<Retry>,
+    /// The first body of each event, so that a test can deliver it once more.
+    pub(crate) delivered: HashMap<String, Vec<Delivery>>,
+    pub(crate) pushes: VecDeque<PushRecord>,
+    pub(crate) calls: VecDeque<CallRecord>,
+}
+
+impl State {
+    pub(crate) fn new(settings: &Settings, seed: u64) -> Self {
+        let mut world = World {
+            tenant_key: settings.tenant_key.clone(),
+            ..World::default()
+        };
+        world
+            .apps
+            .push(App::new(&settings.app, &settings.tenant_key));
+        Self {
+            world,
+            switches: Switches::default(),
+            faults: FaultTable::default(),
+            dice: Dice::new(seed),
+            tokens: Tokens::default(),
+            uuids: HashMap::new(),
+            windows: HashMap::new(),
+            lanes: BTreeMap::new(),
+            retries: Vec::new(),
+            delivered: HashMap::new(),
+            pushes: VecDeque::new(),
+            calls: VecDeque::new(),
+        }
+    }
+
+    pub(crate) fn record_push(&mut self, record: PushRecord) {
+        if self.pushes.len() >= RECORDS_MAX {
+            self.pushes.pop_front();
+        }
+        self.pushes.push_back(record);
+    }
+
+    pub(crate) fn record_call(&mut self, record: CallRecord) {
+        if self.calls.len() >= RECORDS_MAX {
+            self.calls.pop_front();
+        }
+        self.calls.push_back(record);
+    }
+
+    /// Counts one event in a window of `span_ms`; the milliseconds to wait if it is full.
+    pub(crate) fn count(
+        &mut self,
+        key: String,
+        span_ms: u64,
+        most: u64,
+        now_ms: u64,
+    ) -> Option<u64> {
+        let window = self.windows.entry(key).or_default();
+        while window
+            .front()
+            .is_some_and(|at| at.saturating_add(span_ms) <= now_ms)
+        {
+            window.pop_front();
+        }
+        if u64::try_from(window.len()).unwrap_or(u64::MAX) >= most {
+            let first = window.front().copied().unwrap_or(now_ms);
+            return Some(first.saturating_add(span_ms).saturating_sub(now_ms));
+        }
+        window.push_back(now_ms);
+        None
+    }
+}
+
+/// What all tasks and handlers of one playground share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) settings: Settings,
+    pub(crate) clock: Arc<SimClock>,
+    pub(crate) tasks: TaskSet,
+    pub(crate) client: reqwest::Client,
+    pub(crate) push_slots: Arc<Semaphore>,
+    /// Counts changes, so that waiting needs no polling.
+    pub(crate) changes: watch::Sender<u64>,
+    state: Mutex<State>,
+}
+
+impl Shared {
+    pub(crate) fn new(
+        settings: Settings,
+        clock: SimClock,
+        tasks: TaskSet,
+        client: reqwest::Client,
+    ) -> Self {
+        let seed = settings
+            .seed
+            .unwrap_or_else(|| clock.base_now().as_millis());
+        let state = Mutex::new(State::new(&settings, seed));
+        Self {
+            settings,
+            clock: Arc::new(clock),
+            tasks,
+            client,
+            push_slots: Arc::new(Semaphore::new(PUSHES_AT_ONCE)),
+            changes: watch::Sender::new(0),
+            state,
+        }
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    pub(crate) fn now_ms(&self) -> u64 {
+        self.clock.now().as_millis()
+    }
+
+    /// Wakes whoever waits for the world to change.
+    pub(crate) fn changed(&self) {
+        self.changes
+            .send_modify(|count| *count = count.wrapping_add(1));
+    }
+
+    /// Back to the beginning: the same seed, so the same ids would come again; therefore the seed
+    /// moves on by one.
+    pub(crate) fn reset(&self) {
+        let mut state = self.lock();
+        let seed = state.dice.seed().wrapping_add(1);
+        let event_url = state
+            .world
+            .apps
+            .first()
+            .and_then(|app| app.event_url.clone());
+        *state = State::new(&self.settings, seed);
+        if let Some(app) = state.world.apps.first_mut() {
+            app.event_url = event_url;
+        }
+        drop(state);
+        self.changed();
+    }
+
+    /// Waits until `ready` gives something, looking after each change and at least every `tick`.
+    pub(crate) async fn wait_for<T>(
+        &self,
+        patience: Duration,
+        mut ready: impl FnMut(&mut State) -> Option<T>,
+    ) -> Option<T> {
+        let mut changes = self.changes.subscribe();
+        let search = async {
+            loop {
+                changes.borrow_and_update();
+                let found = ready(&mut self.lock());
+                if found.is_some() {
+                    return found;
+                }
+                if changes.changed().await.is_err() {
+                    return None;
+                }
+            }
+        };
+        tokio::time::timeout(patience, search).await.ok().flatten()
+    }
+}

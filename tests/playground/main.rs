@@ -1,0 +1,26 @@
+//! The playground against real HTTP: wire format, strictness, pushes, faults, the control API;
+//! and the scripted model server that other tests use.
+
+#[cfg(test)]
+mod api;
+#[cfg(test)]
+mod control;
+#[cfg(test)]
+mod crypt;
+#[cfg(test)]
+mod faults;
+#[cfg(test)]
+mod limits;
+#[cfg(test)]
+#[path = "../support/llm_script.rs"]
+mod llm_script;
+#[cfg(test)]
+mod model;
+#[cfg(test)]
+mod pushes;
+#[cfg(test)]
+mod support;
+#[cfg(test)]
+mod tokens;
+#[cfg(test)]
+mod upkeep;

@@ -1,0 +1,380 @@
+//! The server: it captures, checks, decides, answers, and notices who hangs up.
+
+use std::collections::VecDeque;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::Response;
+use axum::routing::post;
+use futures_util::stream;
+use larkspur::base::{Clock, SystemClock, Timestamp};
+use larkspur::task::TaskSet;
+use serde_json::{Value, json};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use super::captured::Captured;
+use super::checks::violations;
+use super::script::{Latency, Mode, Rule, ToolCall, Turn, decide};
+use super::wire::{Completion, END};
+
+struct Inner {
+    rules: Vec<Rule>,
+    latency: Latency,
+    chunk_pause: Duration,
+    models: Vec<String>,
+    requests: Vec<Captured>,
+    violations: Vec<String>,
+    aborted: Vec<Timestamp>,
+    running: usize,
+    running_most: usize,
+}
+
+struct Shared {
+    inner: Mutex<Inner>,
+    changes: watch::Sender<u64>,
+}
+
+impl Shared {
+    fn change<T>(&self, change: impl FnOnce(&mut Inner) -> T) -> T {
+        let outcome = change(&mut self.inner.lock().unwrap());
+        self.changes.send_modify(|count| *count += 1);
+        outcome
+    }
+}
+
+/// A running model server. It ends when it is dropped.
+pub(crate) struct ModelServer {
+    shared: Arc<Shared>,
+    tasks: TaskSet,
+    address: SocketAddr,
+}
+
+impl ModelServer {
+    /// A server in one mode.
+    pub(crate) async fn start(mode: Mode) -> Self {
+        Self::with_rules(vec![Rule::always(mode)]).await
+    }
+
+    /// A server whose rules decide request by request.
+    pub(crate) async fn with_rules(rules: Vec<Rule>) -> Self {
+        let shared = Arc::new(Shared {
+            inner: Mutex::new(Inner {
+                rules,
+                latency: Latency::Fixed(Duration::ZERO),
+                chunk_pause: Duration::ZERO,
+                models: Vec::new(),
+                requests: Vec::new(),
+                violations: Vec::new(),
+                aborted: Vec::new(),
+                running: 0,
+                running_most: 0,
+            }),
+            changes: watch::Sender::new(0),
+        });
+        let router = axum::Router::new()
+            .route("/v1/chat/completions", post(complete))
+            .layer(axum::extract::DefaultBodyLimit::max(64 << 20))
+            .with_state(Arc::clone(&shared));
+        let local = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        let listener = tokio::net::TcpListener::bind(local).await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let tasks = TaskSet::new("model", CancellationToken::new());
+        let cancel = tasks.cancellation().clone();
+        tasks.spawn("serve", async move {
+            tokio::select! {
+                () = cancel.cancelled() => {}
+                _ended = IntoFuture::into_future(axum::serve(listener, router)) => {}
+            }
+        });
+        Self {
+            shared,
+            tasks,
+            address,
+        }
+    }
+
+    /// The base of the API, with a slash at its end: `http://127.0.0.1:40123/v1/`.
+    pub(crate) fn base_url(&self) -> String {
+        format!("http://{}/v1/", self.address)
+    }
+
+    /// Replaces all rules by one mode.
+    pub(crate) fn set_mode(&self, mode: Mode) {
+        self.set_rules(vec![Rule::always(mode)]);
+    }
+
+    pub(crate) fn set_rules(&self, rules: Vec<Rule>) {
+        self.shared.change(|inner| inner.rules = rules);
+    }
+
+    pub(crate) fn set_latency(&self, latency: Latency) {
+        self.shared.change(|inner| inner.latency = latency);
+    }
+
+    /// The wait between the chunks of a stream.
+    pub(crate) fn set_chunk_pause(&self, pause: Duration) {
+        self.shared.change(|inner| inner.chunk_pause = pause);
+    }
+
+    /// The only models that requests may name; none: all.
+    pub(crate) fn allow_models(&self, models: &[&str]) {
+        let models = models.iter().map(|model| (*model).to_owned()).collect();
+        self.shared.change(|inner| inner.models = models);
+    }
+
+    pub(crate) fn requests(&self) -> Vec<Captured> {
+        self.shared.inner.lock().unwrap().requests.clone()
+    }
+
+    /// The last request; there must be one.
+    pub(crate) fn last_request(&self) -> Captured {
+        self.requests().pop().expect("a request")
+    }
+
+    /// When clients hung up before they had the whole answer.
+    pub(crate) fn aborted(&self) -> Vec<Timestamp> {
+        self.shared.inner.lock().unwrap().aborted.clone()
+    }
+
+    /// The most requests that were at work at the same time.
+    pub(crate) fn running_most(&self) -> usize {
+        self.shared.inner.lock().unwrap().running_most
+    }
+
+    pub(crate) fn violations(&self) -> Vec<String> {
+        self.shared.inner.lock().unwrap().violations.clone()
+    }
+
+    /// Fails the test if any request broke a rule of the conversation.
+    pub(crate) fn assert_clean(&self) {
+        let violations = self.violations();
+        assert!(violations.is_empty(), "{violations:#?}");
+    }
+
+    /// Waits for at least `count` requests; false if `patience` ran out.
+    pub(crate) async fn wait_for_requests(&self, count: usize, patience: Duration) -> bool {
+        self.wait(patience, |inner| inner.requests.len() >= count)
+            .await
+    }
+
+    /// Waits for at least `count` hang-ups; false if `patience` ran out.
+    pub(crate) async fn wait_for_aborted(&self, count: usize, patience: Duration) -> bool {
+        self.wait(patience, |inner| inner.aborted.len() >= count)
+            .await
+    }
+
+    async fn wait(&self, patience: Duration, ready: impl Fn(&Inner) -> bool) -> bool {
+        let mut changes = self.shared.changes.subscribe();
+        let search = async {
+            loop {
+                changes.borrow_and_update();
+                if ready(&self.shared.inner.lock().unwrap()) {
+                    return;
+                }
+                changes.changed().await.expect("the server is alive");
+            }
+        };
+        tokio::time::timeout(patience, search).await.is_ok()
+    }
+}
+
+impl Drop for ModelServer {
+    fn drop(&mut self) {
+        self.tasks.cancellation().cancel();
+    }
+}
+
+/// Counts a request as aborted unless its answer was given to the end.
+struct InFlight {
+    shared: Arc<Shared>,
+    finished: bool,
+}
+
+impl InFlight {
+    fn begin(shared: Arc<Shared>) -> Self {
+        shared.change(|inner| {
+            inner.running += 1;
+            inner.running_most = inner.running_most.max(inner.running);
+        });
+        Self {
+            shared,
+            finished: false,
+        }
+    }
+
+    fn finish(mut self) {
+        self.finished = true;
+    }
+}
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        let finished = self.finished;
+        self.shared.change(|inner| {
+            inner.running -= 1;
+            if !finished {
+                inner.aborted.push(SystemClock::default().now());
+            }
+        });
+    }
+}
+
+async fn complete(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: Bytes) -> Response {
+    let Ok(body) = serde_json::from_slice::<Value>(&body) else {
+        shared.change(|inner| inner.violations.push("a body that is not JSON".to_owned()));
+        return json_answer(400, &json!({"error": {"message": "not JSON"}}), None);
+    };
+    let authorization = headers
+        .get("authorization")
+        .and_then(|value| value.to_str().ok());
+    let authorization = authorization.map(str::to_owned);
+    let guard = InFlight::begin(Arc::clone(&shared));
+    let (request, mut turn, wait, pause) = shared.change(|inner| {
+        let number = inner.requests.len();
+        let request = Captured {
+            number,
+            body,
+            authorization,
+        };
+        inner.violations.extend(violations(&request, &inner.models));
+        inner.requests.push(request.clone());
+        let turn = decide(&mut inner.rules, &request);
+        (request, turn, inner.latency.of(number), inner.chunk_pause)
+    });
+    tokio::time::sleep(wait).await;
+    while let Turn::Later(wait, then) = turn {
+        tokio::time::sleep(wait).await;
+        turn = *then;
+    }
+    answer(&request, turn, pause, guard).await
+}
+
+async fn answer(request: &Captured, turn: Turn, pause: Duration, guard: InFlight) -> Response {
+    let (text, calls, finish) = match turn {
+        Turn::Fail {
+            status,
+            body,
+            retry_after_s,
+        } => {
+            guard.finish();
+            return json_answer(status, &body, retry_after_s);
+        }
+        Turn::Stall => std::future::pending().await,
+        Turn::StallAfter(_) if !request.stream() => std::future::pending().await,
+        Turn::StallAfter(text) => return unfinished(request, &text, Step::Stall, guard),
+        Turn::Cut(text) => return unfinished(request, &text, Step::Cut, guard),
+        Turn::Text(text) => (text, Vec::new(), "stop"),
+        Turn::Truncated(text) => (text, Vec::new(), "length"),
+        Turn::Empty | Turn::Later(..) => (String::new(), Vec::new(), "stop"),
+        Turn::Calls { text, calls } => (text, calls, "tool_calls"),
+        Turn::Malformed(name) => {
+            let arguments = r#"{"query": "unfini"#.to_owned();
+            (
+                String::new(),
+                vec![ToolCall { name, arguments }],
+                "tool_calls",
+            )
+        }
+    };
+    let completion = Completion {
+        text: &text,
+        calls: &calls,
+        finish,
+    };
+    if !request.stream() {
+        guard.finish();
+        return json_answer(200, &completion.whole(request), None);
+    }
+    let mut steps = VecDeque::new();
+    for chunk in completion.chunks(request) {
+        steps.push_back(Step::Send(chunk));
+        steps.push_back(Step::Pause(pause));
+    }
+    steps.push_back(Step::Send(END.to_owned()));
+    streamed(steps, guard)
+}
+
+/// The beginning of a text and then `end`.
+fn unfinished(request: &Captured, text: &str, end: Step, guard: InFlight) -> Response {
+    let completion = Completion {
+        text,
+        calls: &[],
+        finish: "stop",
+    };
+    let mut chunks: VecDeque<String> = if request.stream() {
+        completion.chunks(request).into()
+    } else {
+        let whole = completion.whole(request).to_string();
+        VecDeque::from([whole, String::new()])
+    };
+    let half = chunks.len().saturating_sub(1);
+    chunks.truncate(half);
+    if !request.stream() {
+        let cut = chunks.pop_front().unwrap_or_default();
+        let half = cut.chars().count() / 2;
+        chunks.push_back(cut.chars().take(half).collect());
+    }
+    let mut steps: VecDeque<Step> = chunks.into_iter().map(Step::Send).collect();
+    // A moment, so that what came before is on the wire.
+    steps.push_back(Step::Pause(Duration::from_millis(20)));
+    steps.push_back(end);
+    streamed(steps, guard)
+}
+
+enum Step {
+    Send(String),
+    Pause(Duration),
+    Stall,
+    Cut,
+}
+
+fn streamed(steps: VecDeque<Step>, guard: InFlight) -> Response {
+    let body = stream::unfold((steps, Some(guard)), |(mut steps, mut guard)| async move {
+        loop {
+            match steps.pop_front() {
+                None => return None,
+                Some(Step::Send(text)) => {
+                    // A client may hang up as soon as it has the end mark: that is no abort.
+                    if steps.is_empty()
+                        && let Some(guard) = guard.take()
+                    {
+                        guard.finish();
+                    }
+                    return Some((Ok(text), (steps, guard)));
+                }
+                Some(Step::Pause(pause)) if pause.is_zero() => {}
+                Some(Step::Pause(pause)) => tokio::time::sleep(pause).await,
+                Some(Step::Stall) => std::future::pending().await,
+                Some(Step::Cut) => {
+                    if let Some(guard) = guard.take() {
+                        guard.finish();
+                    }
+                    steps.clear();
+                    let broken = io::Error::new(io::ErrorKind::ConnectionReset, "cut on purpose");
+                    return Some((Err(broken), (steps, guard)));
+                }
+            }
+        }
+    });
+    let mut response = Response::new(Body::from_stream(body));
+    let content_type = "text/event-stream".parse().unwrap();
+    response.headers_mut().insert("content-type", content_type);
+    response
+}
+
+fn json_answer(status: u16, body: &Value, retry_after_s: Option<u64>) -> Response {
+    let mut response = Response::new(Body::from(body.to_string()));
+    *response.status_mut() = StatusCode::from_u16(status).unwrap();
+    let headers = response.headers_mut();
+    headers.insert("content-type", "application/json".parse().unwrap());
+    if let Some(seconds) = retry_after_s {
+        headers.insert("retry-after", seconds.into());
+    }
+    response
+}
