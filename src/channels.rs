@@ -1,6 +1,6 @@
-//! The ways in and out of the daemon: each channel verifies and decodes foreign events, and
-//! carries out what the outbox asks.
+//! Channels: each turns a foreign protocol into messages and answers back into it.
 //!
-//! Channels meet the gateway only in [`crate::envelope`]; they never import it or each other.
+//! A channel knows the envelope and nothing beside it: neither the gateway nor another channel.
 
 pub mod lark;
+pub mod terminal;

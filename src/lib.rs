@@ -13,12 +13,22 @@ pub mod task;
 
 pub mod envelope;
 
+pub mod bots;
 pub mod llm;
 pub mod store;
 
 pub mod knowledge;
 pub mod tools;
 
-pub mod channels;
+pub mod agent;
+pub mod routing;
 
+pub mod admin;
+pub mod channels;
+pub mod gateway;
 pub mod playground;
+
+pub mod app;
+pub mod config;
+
+pub mod cli;

@@ -19,4 +19,6 @@ pub use self::sled::open_sled;
 pub use kv::{Batch, Direction, Engine, FORMAT, KeyRange, KvStore, NOTES_MAX, Visit};
 pub use memory::{MemoryEngine, memory};
 pub use port::{Acceptance, Change, Found, Store, StoreError};
-pub use record::{InboxV1, Lane, LedgerV1, NoteV1, ReceiptV1, SendState, SendV1, SessionV1};
+pub use record::{
+    ClosingV1, InboxV1, Lane, LedgerV1, NoteV1, ReceiptV1, SendState, SendV1, SessionV1,
+};

@@ -23,11 +23,7 @@ pub struct TaskSet {
 impl TaskSet {
     /// An empty set for `owner`, whose tasks should end when `cancel` fires.
     pub fn new(owner: &'static str, cancel: CancellationToken) -> Self {
-        Self {
-            owner,
-            tracker: TaskTracker::new(),
-            cancel,
-        }
+        Self { owner, tracker: TaskTracker::new(), cancel }
     }
 
     /// The token that tells the set's tasks to end.
@@ -70,16 +66,9 @@ impl TaskSet {
         name: &'static str,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Option<T> {
-        let done = self
-            .tracker
-            .track_future(tokio::task::spawn_blocking(work))
-            .await;
+        let done = self.tracker.track_future(tokio::task::spawn_blocking(work)).await;
         if done.is_err() {
-            Event::TaskPanicked {
-                owner: self.owner,
-                name,
-            }
-            .emit();
+            Event::TaskPanicked { owner: self.owner, name }.emit();
         }
         done.ok()
     }
@@ -114,10 +103,7 @@ mod tests {
         let set = TaskSet::new("test", CancellationToken::new());
         set.spawn("bad", async { panic!("on purpose") });
         assert_eq!(set.join(Duration::from_secs(5)).await, 0);
-        assert_eq!(
-            set.blocking("bad", || -> u8 { panic!("on purpose") }).await,
-            None
-        );
+        assert_eq!(set.blocking("bad", || -> u8 { panic!("on purpose") }).await, None);
         assert_eq!(set.blocking("good", || 7).await, Some(7));
     }
 }

@@ -25,11 +25,7 @@ impl Locale {
     /// The locale of a text somebody wrote: Chinese if it has a Chinese character.
     pub fn of_text(text: &str) -> Self {
         let chinese = |character: char| matches!(character, '\u{4e00}'..='\u{9fff}');
-        if text.chars().any(chinese) {
-            Self::ZhCn
-        } else {
-            Self::EnUs
-        }
+        if text.chars().any(chinese) { Self::ZhCn } else { Self::EnUs }
     }
 
     /// The name as configuration files write it.
@@ -161,11 +157,9 @@ impl Say {
             Self::NothingToStop => "当前没有正在执行的任务。".to_owned(),
             Self::Pong => "在的。".to_owned(),
             Self::Version { version } => format!("Larkspur {version}"),
-            Self::Why { verdict, reason } => with_reason(
-                &format!("{}（{verdict}）", verdict_zh(*verdict)),
-                reason,
-                "：",
-            ),
+            Self::Why { verdict, reason } => {
+                with_reason(&format!("{}（{verdict}）", verdict_zh(*verdict)), reason, "：")
+            }
             Self::WhyWhat => "请回复你想询问的那条消息并发送 /why。".to_owned(),
             Self::WhyNeverReceived => {
                 "没有收到过这条消息（never_received）。常见原因：群里没有 @ 我、\
@@ -178,10 +172,7 @@ impl Say {
             Self::Busy => "这个会话的排队已满，请稍后再发。".to_owned(),
             Self::SayMore => "我在。请把问题和 @ 写在同一条消息里。".to_owned(),
             Self::PrefixUsage { prefix } => {
-                format!(
-                    "请在 {prefix} 后面写上内容，例如：{prefix} {}",
-                    prefix_example_zh(*prefix)
-                )
+                format!("请在 {prefix} 后面写上内容，例如：{prefix} {}", prefix_example_zh(*prefix))
             }
             Self::NoEditor => "这看起来是要在编辑器里完成的工作，但目前没有连接编辑器。".to_owned(),
             Self::NoPreset { preset } => format!("这个机器人没有启用 {preset}。"),
@@ -220,11 +211,9 @@ impl Say {
             Self::NothingToStop => "Nothing is running here.".to_owned(),
             Self::Pong => "Here.".to_owned(),
             Self::Version { version } => format!("Larkspur {version}"),
-            Self::Why { verdict, reason } => with_reason(
-                &format!("{} ({verdict})", verdict_en(*verdict)),
-                reason,
-                ": ",
-            ),
+            Self::Why { verdict, reason } => {
+                with_reason(&format!("{} ({verdict})", verdict_en(*verdict)), reason, ": ")
+            }
             Self::WhyWhat => "Reply to the message you mean with /why.".to_owned(),
             Self::WhyNeverReceived => "That message never arrived here (never_received). Likely \
                  causes: nobody mentioned me in the group, the app is not subscribed to message \
@@ -287,27 +276,15 @@ const HELP_EN: &str = "Commands:\n\
     Anything else is a question to me.";
 
 fn with_reason(sentence: &str, reason: &str, colon: &str) -> String {
-    if reason.is_empty() {
-        sentence.to_owned()
-    } else {
-        format!("{sentence}{colon}{reason}")
-    }
+    if reason.is_empty() { sentence.to_owned() } else { format!("{sentence}{colon}{reason}") }
 }
 
 fn prefix_example_zh(prefix: char) -> &'static str {
-    if prefix == '$' {
-        "git log -5"
-    } else {
-        "给登录页加一个导出按钮"
-    }
+    if prefix == '$' { "git log -5" } else { "给登录页加一个导出按钮" }
 }
 
 fn prefix_example_en(prefix: char) -> &'static str {
-    if prefix == '$' {
-        "git log -5"
-    } else {
-        "add an export button to the login page"
-    }
+    if prefix == '$' { "git log -5" } else { "add an export button to the login page" }
 }
 
 fn span_zh(span: Duration) -> String {
@@ -393,24 +370,15 @@ mod tests {
 
     #[test]
     fn a_verdict_keeps_its_word_in_both_languages() {
-        let why = Say::Why {
-            verdict: Verdict::NotMentioned,
-            reason: String::new(),
-        };
+        let why = Say::Why { verdict: Verdict::NotMentioned, reason: String::new() };
         assert_eq!(why.text(Locale::ZhCn), "群消息没有 @ 我（not_mentioned）");
-        assert_eq!(
-            why.text(Locale::EnUs),
-            "Nobody mentioned me in it (not_mentioned)"
-        );
+        assert_eq!(why.text(Locale::EnUs), "Nobody mentioned me in it (not_mentioned)");
     }
 
     #[test]
     fn spans_are_written_in_their_largest_units() {
         assert_eq!(span_en(Duration::from_secs(59)), "59 s");
-        assert_eq!(
-            span_zh(Duration::from_secs(3 * 3600 + 120)),
-            "3 小时 2 分钟"
-        );
+        assert_eq!(span_zh(Duration::from_secs(3 * 3600 + 120)), "3 小时 2 分钟");
         assert_eq!(span_en(Duration::from_secs(2 * 86_400 + 3600)), "2 d 1 h");
     }
 }

@@ -39,19 +39,13 @@ impl Timestamp {
     /// This point moved on by `span`, at most to the end of time.
     #[must_use]
     pub fn after(self, span: Duration) -> Self {
-        Self(
-            self.0
-                .saturating_add(u64::try_from(span.as_millis()).unwrap_or(u64::MAX)),
-        )
+        Self(self.0.saturating_add(u64::try_from(span.as_millis()).unwrap_or(u64::MAX)))
     }
 
     /// This point moved back by `span`, at most to the epoch.
     #[must_use]
     pub fn before(self, span: Duration) -> Self {
-        Self(
-            self.0
-                .saturating_sub(u64::try_from(span.as_millis()).unwrap_or(u64::MAX)),
-        )
+        Self(self.0.saturating_sub(u64::try_from(span.as_millis()).unwrap_or(u64::MAX)))
     }
 }
 
@@ -86,10 +80,7 @@ impl SystemClock {
 }
 
 impl Clock for SystemClock {
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "the one place that reads the machine's clock"
-    )]
+    #[expect(clippy::disallowed_methods, reason = "the one place that reads the machine's clock")]
     fn now(&self) -> Timestamp {
         let since_epoch = std::time::SystemTime::now()
             .duration_since(std::time::UNIX_EPOCH)
@@ -109,9 +100,7 @@ impl ManualClock {
     /// A clock that stands at `start`.
     pub fn at(start: Timestamp) -> Self {
         let millis = i64::try_from(start.as_millis()).unwrap_or(i64::MAX);
-        Self {
-            millis: Arc::new(AtomicI64::new(millis)),
-        }
+        Self { millis: Arc::new(AtomicI64::new(millis)) }
     }
 
     /// Moves the clock on.
@@ -150,10 +139,7 @@ mod tests {
         assert_eq!(early.since(late), Duration::ZERO);
         assert_eq!(late.since(early), Duration::from_millis(4));
         assert_eq!(late.after(Duration::MAX), Timestamp::from_millis(u64::MAX));
-        assert_eq!(
-            early.before(Duration::from_secs(1)),
-            Timestamp::from_millis(0)
-        );
+        assert_eq!(early.before(Duration::from_secs(1)), Timestamp::from_millis(0));
     }
 
     #[test]

@@ -108,10 +108,7 @@ pub struct TurnIds {
 impl TurnIds {
     /// A fresh id for work that arrives at `now`.
     pub fn next(&self, now: Timestamp) -> TurnId {
-        let context = self
-            .context
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        let context = self.context.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let (seconds, nanos) = now.parts();
         TurnId(Uuid::new_v7(UuidTime::from_unix(&*context, seconds, nanos)))
     }

@@ -57,9 +57,7 @@ pub fn size(text: &str) -> Result<usize, UnitError> {
         "GiB" => number.checked_mul(1 << 30),
         _ => None,
     };
-    bytes
-        .and_then(|bytes| usize::try_from(bytes).ok())
-        .ok_or_else(error)
+    bytes.and_then(|bytes| usize::try_from(bytes).ok()).ok_or_else(error)
 }
 
 #[cfg(test)]

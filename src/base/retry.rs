@@ -56,9 +56,7 @@ mod tests {
     #[test]
     fn the_wait_doubles_up_to_its_ceiling() {
         let backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(10));
-        let waits: Vec<u64> = (1..=6)
-            .map(|n| backoff.after_failures(n).as_secs())
-            .collect();
+        let waits: Vec<u64> = (1..=6).map(|n| backoff.after_failures(n).as_secs()).collect();
         assert_eq!(waits, [1, 2, 4, 8, 10, 10]);
         assert_eq!(backoff.after_failures(u32::MAX), Duration::from_secs(10));
     }

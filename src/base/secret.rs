@@ -31,6 +31,33 @@ impl fmt::Debug for Secret {
     }
 }
 
+/// Where a secret comes from, as configuration files write it.
+#[derive(Clone, Debug)]
+pub enum SecretRef {
+    /// `"env:NAME"`: an environment variable.
+    Env(String),
+    /// `"file:PATH"`: the trimmed content of a file.
+    File(String),
+    /// The secret itself; works in development, and `check` warns.
+    Literal(Secret),
+}
+
+impl SecretRef {
+    /// Reads the reference; `None` for an empty text, which means "not set".
+    pub fn parse(text: &str) -> Option<Self> {
+        if text.is_empty() {
+            return None;
+        }
+        Some(if let Some(name) = text.strip_prefix("env:") {
+            Self::Env(name.to_owned())
+        } else if let Some(path) = text.strip_prefix("file:") {
+            Self::File(path.to_owned())
+        } else {
+            Self::Literal(Secret::new(text))
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -194,10 +194,7 @@ impl AgentMessage {
             id,
             content: content.into(),
             channel,
-            session: Session {
-                id: session,
-                history: Vec::new(),
-            },
+            session: Session { id: session, history: Vec::new() },
             sender,
             parts: Vec::new(),
             attachments: Vec::new(),
@@ -236,11 +233,8 @@ impl AgentMessage {
 
     /// A line typed in a terminal.
     pub fn from_cli(bot: BotName, id: MessageId, content: impl Into<String>) -> Self {
-        let sender = Sender {
-            id: UserId::new("terminal"),
-            kind: SenderKind::User,
-            display_name: None,
-        };
+        let sender =
+            Sender { id: UserId::new("terminal"), kind: SenderKind::User, display_name: None };
         let chat = ChatId::new("terminal");
         let destination = Destination::reply(bot, Channel::Cli, chat, id.clone());
         Self::new(Channel::Cli, id, content, sender, destination)
@@ -253,11 +247,7 @@ impl AgentMessage {
         id: MessageId,
         content: impl Into<String>,
     ) -> Self {
-        let sender = Sender {
-            id: UserId::new("mcp"),
-            kind: SenderKind::Agent,
-            display_name: None,
-        };
+        let sender = Sender { id: UserId::new("mcp"), kind: SenderKind::Agent, display_name: None };
         let destination = Destination::reply(bot, Channel::Mcp, conversation, id.clone());
         Self::new(Channel::Mcp, id, content, sender, destination)
     }
@@ -269,10 +259,7 @@ impl AgentMessage {
             id,
             content: content.into(),
             channel: Channel::Internal,
-            session: Session {
-                id: parent.session.id.clone(),
-                history: Vec::new(),
-            },
+            session: Session { id: parent.session.id.clone(), history: Vec::new() },
             sender: Sender {
                 id: UserId::new("larkspur"),
                 kind: SenderKind::System,
@@ -296,8 +283,7 @@ impl AgentMessage {
     /// Names a preset explicitly.
     #[must_use]
     pub fn with_preset(mut self, preset: &str) -> Self {
-        self.metadata
-            .insert(METADATA_PRESET.to_owned(), Value::from(preset));
+        self.metadata.insert(METADATA_PRESET.to_owned(), Value::from(preset));
         self
     }
 

@@ -123,13 +123,7 @@ mod tests {
         let late = DedupKey::new(Timestamp::from_millis(256), &["bot", "om_1"]);
         assert!(early.to_bytes() < late.to_bytes());
         let time = Timestamp::from_millis(1);
-        assert_ne!(
-            DedupKey::new(time, &["ab", "c"]),
-            DedupKey::new(time, &["a", "bc"])
-        );
-        assert_eq!(
-            DedupKey::new(time, &["ab", "c"]),
-            DedupKey::new(time, &["ab", "c"])
-        );
+        assert_ne!(DedupKey::new(time, &["ab", "c"]), DedupKey::new(time, &["a", "bc"]));
+        assert_eq!(DedupKey::new(time, &["ab", "c"]), DedupKey::new(time, &["ab", "c"]));
     }
 }

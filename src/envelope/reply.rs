@@ -29,13 +29,7 @@ pub struct Destination {
 impl Destination {
     /// A reply to `message` in `chat`.
     pub fn reply(bot: BotName, channel: Channel, chat: ChatId, message: MessageId) -> Self {
-        Self {
-            bot,
-            channel,
-            chat,
-            reply_to: Some(message),
-            in_thread: false,
-        }
+        Self { bot, channel, chat, reply_to: Some(message), in_thread: false }
     }
 }
 
@@ -69,10 +63,7 @@ pub struct ReplyFn {
 impl ReplyFn {
     /// A handle for `destination`, not bound yet.
     pub fn to(destination: Destination) -> Self {
-        Self {
-            destination,
-            sink: None,
-        }
+        Self { destination, sink: None }
     }
 
     /// Binds the handle to an outbox.
@@ -259,16 +250,10 @@ mod tests {
     async fn a_reply_goes_to_the_destination_the_handle_was_made_for() {
         let kept = Arc::new(Kept::default());
         let mut reply_fn = ReplyFn::to(destination());
-        assert!(matches!(
-            reply_fn.call("too early").await,
-            Err(ReplyError::Unbound)
-        ));
+        assert!(matches!(reply_fn.call("too early").await, Err(ReplyError::Unbound)));
         reply_fn.bind(Arc::<Kept>::clone(&kept));
         reply_fn.call("hello").await.unwrap();
-        assert_eq!(
-            *kept.0.lock().unwrap(),
-            [(destination(), "hello".to_owned())]
-        );
+        assert_eq!(*kept.0.lock().unwrap(), [(destination(), "hello".to_owned())]);
     }
 
     #[test]

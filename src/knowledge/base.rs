@@ -47,17 +47,8 @@ impl KnowledgeBase {
     /// A knowledge base over `folders`, earlier ones first where two recipes have one id. Reads
     /// nothing yet. A folder that does not exist counts as empty.
     pub fn new(folders: Vec<PathBuf>, tasks: TaskSet, clock: Arc<dyn Clock>) -> Self {
-        let state = State {
-            catalog: Catalog::new(folders),
-            index: None,
-        };
-        Self {
-            inner: Arc::new(Inner {
-                state: Mutex::new(state),
-                clock,
-            }),
-            tasks,
-        }
+        let state = State { catalog: Catalog::new(folders), index: None };
+        Self { inner: Arc::new(Inner { state: Mutex::new(state), clock }), tasks }
     }
 
     /// Runs work that reads files on a thread meant for it.
@@ -87,8 +78,7 @@ impl Knowledge for KnowledgeBase {
     async fn search(&self, query: &str, limit: usize) -> Result<Vec<Hit>, KnowledgeError> {
         let query = query.to_owned();
         let limit = limit.min(HITS_MAX);
-        self.run("knowledge_search", move |inner| inner.search(&query, limit))
-            .await
+        self.run("knowledge_search", move |inner| inner.search(&query, limit)).await
     }
 
     async fn get(&self, id: &str) -> Result<Option<Recipe>, KnowledgeError> {
@@ -105,10 +95,8 @@ impl Knowledge for KnowledgeBase {
     async fn changes(&self, since: Timestamp) -> Result<Vec<Recipe>, KnowledgeError> {
         self.run("knowledge_changes", move |inner| {
             let cards = inner.cards()?;
-            let mut changed: Vec<(&Key, &Arc<Card>)> = cards
-                .iter()
-                .filter(|(_, card)| card.updated_at >= since)
-                .collect();
+            let mut changed: Vec<(&Key, &Arc<Card>)> =
+                cards.iter().filter(|(_, card)| card.updated_at >= since).collect();
             changed.sort_by_key(|(_, card)| std::cmp::Reverse(card.updated_at));
             let recipes = changed.into_iter().take(CHANGES_MAX);
             Ok(recipes.filter_map(|(key, card)| card.recipe(key)).collect())

@@ -25,11 +25,7 @@ impl Shelf {
         let tasks = TaskSet::new("test", CancellationToken::new());
         let folders = vec![folder.path().to_owned()];
         let base = KnowledgeBase::new(folders, tasks, Arc::new(clock.clone()));
-        Self {
-            folder,
-            clock,
-            base,
-        }
+        Self { folder, clock, base }
     }
 
     async fn ids(&self, query: &str) -> Vec<String> {
@@ -58,11 +54,7 @@ const BACKUP: &str = "---\nid: backup\ntitle: Backing up the data folder\n---\n\
     Stop the daemon, copy the folder `data_dir`, start it again.\n";
 
 fn shelf() -> Shelf {
-    Shelf::new(&[
-        ("zh/release.md", RELEASE),
-        ("borrow.md", BORROW),
-        ("backup.md", BACKUP),
-    ])
+    Shelf::new(&[("zh/release.md", RELEASE), ("borrow.md", BORROW), ("backup.md", BACKUP)])
 }
 
 #[tokio::test]
@@ -138,10 +130,7 @@ async fn hostile_queries_are_only_words() {
     }
     assert_eq!(shelf.ids("E0502 AND (").await, ["borrow"]);
     assert_eq!(shelf.base.search("E0502", 0).await.unwrap(), []);
-    assert_eq!(
-        shelf.base.search("E0502", usize::MAX).await.unwrap().len(),
-        1
-    );
+    assert_eq!(shelf.base.search("E0502", usize::MAX).await.unwrap().len(), 1);
 }
 
 #[tokio::test]
@@ -184,10 +173,7 @@ async fn drafts_and_deprecated_recipes_are_read_but_not_found() {
     found.sort();
     assert_eq!(found, ["c", "d"]);
     let draft = shelf.base.get("a").await.unwrap().unwrap();
-    assert_eq!(
-        (draft.status.as_str(), draft.source.as_str()),
-        ("draft", "a.md")
-    );
+    assert_eq!((draft.status.as_str(), draft.source.as_str()), ("draft", "a.md"));
     shelf.write("d.md", &text("d", "deprecated"));
     assert_eq!(shelf.ids("kangaroo").await, ["c"]);
 }
@@ -235,19 +221,12 @@ async fn changes_are_told_newest_first() {
     let shelf = Shelf::new(&[
         ("old.md", "---\nupdated: 2026-01-01\n---\nold"),
         ("new.md", "---\nupdated: 2026-03-01\n---\nnew"),
-        (
-            "mid.md",
-            "---\nupdated: 2026-02-01T10:00:00+08:00\nstatus: draft\n---\nmid",
-        ),
+        ("mid.md", "---\nupdated: 2026-02-01T10:00:00+08:00\nstatus: draft\n---\nmid"),
     ]);
     let since = "2026-01-15T00:00:00Z".parse::<jiff::Timestamp>().unwrap();
     let since = u64::try_from(since.as_millisecond()).unwrap();
     let changed = shelf.base.changes(Timestamp::from_millis(since)).await;
-    let ids: Vec<String> = changed
-        .unwrap()
-        .into_iter()
-        .map(|recipe| recipe.id)
-        .collect();
+    let ids: Vec<String> = changed.unwrap().into_iter().map(|recipe| recipe.id).collect();
     assert_eq!(ids, ["new", "mid"]);
     let all = shelf.base.changes(Timestamp::default()).await.unwrap();
     assert_eq!(all.len(), 3);

@@ -120,11 +120,7 @@ impl Catalog {
         for (key, reason) in &skipped {
             if self.skipped.get(key) != Some(reason) {
                 let file = self.display(key);
-                Event::RecipeSkipped {
-                    file: &file,
-                    reason,
-                }
-                .emit();
+                Event::RecipeSkipped { file: &file, reason }.emit();
             }
         }
         self.entries = entries;

@@ -8,11 +8,8 @@ pub(super) const EXCERPT_CHARS_MAX: usize = 240;
 /// The passage of `body` around the line with the most of `surfaces` (words in lower case, each
 /// with its weight). Starts with the body's beginning if no line has any.
 pub(super) fn excerpt(body: &str, title: &str, surfaces: &[(String, f32)]) -> String {
-    let lines: Vec<String> = body
-        .lines()
-        .map(plain_line)
-        .filter(|line| !line.is_empty() && line != title)
-        .collect();
+    let lines: Vec<String> =
+        body.lines().map(plain_line).filter(|line| !line.is_empty() && line != title).collect();
     let weight = |line: &String| -> f32 {
         let line = line.to_lowercase();
         let found = surfaces.iter().filter(|(word, _)| line.contains(word));
@@ -70,11 +67,8 @@ fn window(line: &str, surfaces: &[(String, f32)]) -> String {
         return line.to_owned();
     }
     let lower = line.to_lowercase();
-    let first = surfaces
-        .iter()
-        .filter_map(|(word, _)| lower.find(word.as_str()))
-        .min()
-        .unwrap_or(0);
+    let first =
+        surfaces.iter().filter_map(|(word, _)| lower.find(word.as_str())).min().unwrap_or(0);
     // Lower case may have another length in bytes, hardly in characters.
     let position = lower.get(..first).unwrap_or_default().chars().count();
     let start = position.saturating_sub(BEFORE_CHARS);
@@ -108,10 +102,7 @@ mod tests {
     #[test]
     fn tables_read_like_lists() {
         let body = "| command | effect |\n|---|---|\n| `/ping` | answers |";
-        assert_eq!(
-            excerpt(body, "T", &surfaces(&["/ping"])),
-            "`/ping`: answers;"
-        );
+        assert_eq!(excerpt(body, "T", &surfaces(&["/ping"])), "`/ping`: answers;");
     }
 
     #[test]

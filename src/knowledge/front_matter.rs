@@ -158,9 +158,7 @@ fn list(value: &str) -> Vec<String> {
     if without_comment(value).is_empty() {
         return Vec::new();
     }
-    let inner = without_comment(value)
-        .strip_prefix('[')
-        .and_then(|rest| rest.strip_suffix(']'));
+    let inner = without_comment(value).strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
     match inner {
         Some(inner) => split_items(inner).iter().map(|item| scalar(item)).collect(),
         None => vec![scalar(value)],
@@ -190,9 +188,7 @@ fn split_items(inner: &str) -> Vec<String> {
 fn scalar(value: &str) -> String {
     let value = value.trim();
     for quote in ['"', '\''] {
-        let inner = value
-            .strip_prefix(quote)
-            .and_then(|rest| rest.split_once(quote));
+        let inner = value.strip_prefix(quote).and_then(|rest| rest.split_once(quote));
         if let Some((inner, behind)) = inner
             && (behind.trim().is_empty() || behind.trim_start().starts_with('#'))
         {
@@ -219,22 +215,16 @@ fn heading(body: &str) -> Option<&str> {
         }
         let text = line.trim_start_matches('#');
         let is_heading = !in_code && text.len() < line.len() && text.starts_with(' ');
-        is_heading
-            .then(|| text.trim())
-            .filter(|text| !text.is_empty())
+        is_heading.then(|| text.trim()).filter(|text| !text.is_empty())
     })
 }
 
 /// A date, or a date with time and zone; a date alone is its midnight in UTC.
 fn time(value: &str) -> Option<Timestamp> {
     let value = value.trim();
-    let point: jiff::Timestamp = value
-        .parse()
-        .ok()
-        .or_else(|| format!("{value}T00:00:00Z").parse().ok())?;
-    u64::try_from(point.as_millisecond())
-        .ok()
-        .map(Timestamp::from_millis)
+    let point: jiff::Timestamp =
+        value.parse().ok().or_else(|| format!("{value}T00:00:00Z").parse().ok())?;
+    u64::try_from(point.as_millisecond()).ok().map(Timestamp::from_millis)
 }
 
 #[cfg(test)]

@@ -17,10 +17,7 @@ fn every_form_of_front_matter_is_read() {
     assert_eq!(page.status, "evolving");
     assert_eq!(page.tags, ["release", "a, b", "发布"]);
     assert_eq!(page.trigger, ["how do I deploy", "怎么发布"]);
-    assert_eq!(
-        page.updated,
-        Some(Timestamp::from_millis(1_772_582_400_000))
-    );
+    assert_eq!(page.updated, Some(Timestamp::from_millis(1_772_582_400_000)));
     assert_eq!(page.body, "# H\r\nBody");
 }
 
@@ -44,10 +41,7 @@ fn broken_front_matter_is_a_defect() {
     let line = parse("---\nid: x\njust words\n---\n", "s");
     assert_eq!(line, Err(Defect::Line { line: 3 }));
     assert_eq!(parse("---\nid: \"\"\n---\n", "s"), Err(Defect::Id));
-    assert_eq!(
-        parse(&format!("---\nid: {}\n---\n", "x".repeat(121)), "s"),
-        Err(Defect::Id)
-    );
+    assert_eq!(parse(&format!("---\nid: {}\n---\n", "x".repeat(121)), "s"), Err(Defect::Id));
 }
 
 proptest! {

@@ -50,12 +50,7 @@ struct Fields {
 impl Fields {
     /// The fields that hold words, with what a match in them is worth.
     fn words(self) -> [(Field, f32); 4] {
-        [
-            (self.title, 3.0),
-            (self.trigger, 3.0),
-            (self.tags, 2.0),
-            (self.body, 1.0),
-        ]
+        [(self.title, 3.0), (self.trigger, 3.0), (self.tags, 2.0), (self.body, 1.0)]
     }
 }
 
@@ -92,16 +87,8 @@ impl SearchIndex {
         let terms = |text: &str| words(text).into_iter().map(|word| word.term).collect();
         index.tokenizers().register("words", Cut(terms));
         index.tokenizers().register("pairs", Cut(pairs));
-        let reader = index
-            .reader_builder()
-            .reload_policy(ReloadPolicy::Manual)
-            .try_into()?;
-        Ok(Self {
-            index,
-            reader,
-            fields,
-            indexed: BTreeMap::new(),
-        })
+        let reader = index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into()?;
+        Ok(Self { index, reader, fields, indexed: BTreeMap::new() })
     }
 
     /// The index made to say what the files say. Costs nothing if nothing changed.
@@ -111,13 +98,9 @@ impl SearchIndex {
     ) -> Result<Self, TantivyError> {
         let wanted = || cards.iter().filter(|(_, card)| card.is_searched);
         let is_current = |key: &Key, card: &Card| {
-            self.indexed
-                .get(key)
-                .is_some_and(|stamp| *stamp == card.stamp)
+            self.indexed.get(key).is_some_and(|stamp| *stamp == card.stamp)
         };
-        let added: Vec<_> = wanted()
-            .filter(|(key, card)| !is_current(key, card))
-            .collect();
+        let added: Vec<_> = wanted().filter(|(key, card)| !is_current(key, card)).collect();
         let removed: Vec<Key> = self
             .indexed
             .keys()
@@ -140,9 +123,7 @@ impl SearchIndex {
         writer.commit()?;
         writer.wait_merging_threads()?;
         self.reader.reload()?;
-        self.indexed = wanted()
-            .map(|(key, card)| (key.clone(), card.stamp))
-            .collect();
+        self.indexed = wanted().map(|(key, card)| (key.clone(), card.stamp)).collect();
         Ok(self)
     }
 
@@ -167,10 +148,7 @@ impl SearchIndex {
 
     /// What searches need; does not change when the index goes on.
     pub(super) fn snapshot(&self) -> Snapshot {
-        Snapshot {
-            searcher: self.reader.searcher(),
-            fields: self.fields,
-        }
+        Snapshot { searcher: self.reader.searcher(), fields: self.fields }
     }
 }
 
@@ -203,13 +181,9 @@ impl Snapshot {
         units: &[Unit],
         limit: usize,
     ) -> Result<(Vec<Match>, Vec<f32>), TantivyError> {
-        let asked: Vec<Asked> = units
-            .iter()
-            .map(|unit| self.ask(unit))
-            .collect::<Result<_, _>>()?;
-        let any = asked
-            .iter()
-            .map(|asked| (Occur::Should, asked.query.box_clone()));
+        let asked: Vec<Asked> =
+            units.iter().map(|unit| self.ask(unit)).collect::<Result<_, _>>()?;
+        let any = asked.iter().map(|asked| (Occur::Should, asked.query.box_clone()));
         let any = BooleanQuery::new(any.collect());
         let best = TopDocs::with_limit(CANDIDATES_MAX).order_by_score();
         let found = self.searcher.search(&any, &best)?;
@@ -221,9 +195,7 @@ impl Snapshot {
             .map(|((score, address), share)| (score * share, address))
             .collect();
         judged.sort_by(|left, right| right.0.total_cmp(&left.0).then(left.1.cmp(&right.1)));
-        let least = judged
-            .first()
-            .map_or(0.0, |(best, _)| best * SCORE_PART_MIN);
+        let least = judged.first().map_or(0.0, |(best, _)| best * SCORE_PART_MIN);
         let mut matches = Vec::new();
         for (score, address) in judged.into_iter().take(limit) {
             if score >= least
@@ -251,11 +223,8 @@ impl Snapshot {
                 ways.push((Occur::Should, boosted(one(term), boost)));
             }
         }
-        let terms: Vec<Term> = unit
-            .pairs
-            .iter()
-            .map(|pair| Term::from_field_text(self.fields.pairs, pair))
-            .collect();
+        let terms: Vec<Term> =
+            unit.pairs.iter().map(|pair| Term::from_field_text(self.fields.pairs, pair)).collect();
         let mut with_pairs = None;
         for term in &terms {
             let count = self.searcher.doc_freq(term)?;
@@ -280,11 +249,8 @@ impl Snapshot {
         found: &[(f32, DocAddress)],
     ) -> Result<Vec<f32>, TantivyError> {
         let total: f32 = asked.iter().map(|asked| asked.weight).sum();
-        let mut order: Vec<(DocAddress, usize)> = found
-            .iter()
-            .enumerate()
-            .map(|(index, (_, address))| (*address, index))
-            .collect();
+        let mut order: Vec<(DocAddress, usize)> =
+            found.iter().enumerate().map(|(index, (_, address))| (*address, index)).collect();
         order.sort_unstable();
         let mut shares = vec![0.0; found.len()];
         for asked in asked {

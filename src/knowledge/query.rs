@@ -32,23 +32,12 @@ pub(super) fn units(query: &str) -> Vec<Unit> {
         }
         if word.script == Script::Wide && word.surface.chars().count() == 1 {
             loose.push_str(&word.surface);
-            lone.push(Unit {
-                term: Some(word.term),
-                pairs: Vec::new(),
-                surface: word.surface,
-            });
+            lone.push(Unit { term: Some(word.term), pairs: Vec::new(), surface: word.surface });
             continue;
         }
         add_loose(&mut loose, query, &mut units);
         let pairs = pairs(&word.surface);
-        add(
-            &mut units,
-            Unit {
-                term: Some(word.term),
-                pairs,
-                surface: word.surface,
-            },
-        );
+        add(&mut units, Unit { term: Some(word.term), pairs, surface: word.surface });
     }
     add_loose(&mut loose, query, &mut units);
     if units.is_empty() {
@@ -62,20 +51,13 @@ pub(super) fn units(query: &str) -> Vec<Unit> {
 fn add_loose(loose: &mut String, query: &str, units: &mut Vec<Unit>) {
     let surface = std::mem::take(loose);
     if surface.chars().count() > 1 && query.contains(&surface) {
-        let unit = Unit {
-            term: None,
-            pairs: pairs(&surface),
-            surface,
-        };
+        let unit = Unit { term: None, pairs: pairs(&surface), surface };
         add(units, unit);
     }
 }
 
 fn add(units: &mut Vec<Unit>, unit: Unit) {
-    if !units
-        .iter()
-        .any(|known| known.term == unit.term && known.surface == unit.surface)
-    {
+    if !units.iter().any(|known| known.term == unit.term && known.surface == unit.surface) {
         units.push(unit);
     }
 }

@@ -57,17 +57,12 @@ impl Scan {
             Ok(root) => root,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let key = (number, String::new());
-                self.refused
-                    .insert(key, "the folder does not exist".to_owned());
+                self.refused.insert(key, "the folder does not exist".to_owned());
                 return Ok(());
             }
             Err(error) => return Err(error),
         };
-        let mut open = vec![Level {
-            path: root.clone(),
-            prefix: String::new(),
-            depth: 0,
-        }];
+        let mut open = vec![Level { path: root.clone(), prefix: String::new(), depth: 0 }];
         let mut files = 0;
         while let Some(level) = open.pop() {
             let listed = fs::read_dir(&level.path);
@@ -75,8 +70,7 @@ impl Scan {
                 Ok(entries) => entries,
                 Err(error) if level.depth == 0 => return Err(error),
                 Err(error) => {
-                    self.refused
-                        .insert((number, level.prefix), error.to_string());
+                    self.refused.insert((number, level.prefix), error.to_string());
                     continue;
                 }
             };
@@ -121,11 +115,7 @@ impl Level {
     fn join(&self, entry: &DirEntry) -> String {
         let name = entry.file_name();
         let name = name.to_string_lossy();
-        if self.prefix.is_empty() {
-            name.into_owned()
-        } else {
-            format!("{}/{name}", self.prefix)
-        }
+        if self.prefix.is_empty() { name.into_owned() } else { format!("{}/{name}", self.prefix) }
     }
 
     fn below(&self, entry: &DirEntry) -> Option<Self> {
@@ -142,14 +132,11 @@ fn is_visible(entry: &DirEntry) -> bool {
 }
 
 fn is_markdown(path: &Path) -> bool {
-    path.extension()
-        .is_some_and(|ending| ending.eq_ignore_ascii_case("md"))
+    path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("md"))
 }
 
 fn candidate(path: &Path, root: &Path) -> Result<Candidate, String> {
-    let is_link = fs::symlink_metadata(path)
-        .map_err(|error| error.to_string())?
-        .is_symlink();
+    let is_link = fs::symlink_metadata(path).map_err(|error| error.to_string())?.is_symlink();
     let path = if is_link {
         fs::canonicalize(path).map_err(|error| error.to_string())?
     } else {
@@ -189,9 +176,7 @@ fn stamp(metadata: &Metadata) -> Stamp {
 pub(super) fn read_text(path: &Path) -> Result<String, String> {
     let file = File::open(path).map_err(|error| error.to_string())?;
     let mut bytes = Vec::new();
-    file.take(FILE_BYTES_MAX + 1)
-        .read_to_end(&mut bytes)
-        .map_err(|error| error.to_string())?;
+    file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
     if u64::try_from(bytes.len()).map_or(true, |length| length > FILE_BYTES_MAX) {
         return Err(format!("longer than {FILE_BYTES_MAX} bytes"));
     }

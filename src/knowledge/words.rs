@@ -96,11 +96,8 @@ fn is_connector(character: char) -> bool {
 
 fn latin(run: &str, words: &mut Vec<Word>) {
     let run = run.trim_end_matches(is_connector);
-    let parts: Vec<&str> = run
-        .split(is_connector)
-        .flat_map(camel_parts)
-        .filter(|part| !part.is_empty())
-        .collect();
+    let parts: Vec<&str> =
+        run.split(is_connector).flat_map(camel_parts).filter(|part| !part.is_empty()).collect();
     let whole = run.to_ascii_lowercase();
     if let [_single] = parts.as_slice() {
         words.push(latin_word(stem(&whole), whole.clone()));
@@ -117,11 +114,7 @@ fn latin(run: &str, words: &mut Vec<Word>) {
 }
 
 fn latin_word(term: String, surface: String) -> Word {
-    Word {
-        term,
-        surface,
-        script: Script::Latin,
-    }
+    Word { term, surface, script: Script::Latin }
 }
 
 /// `parseHttpUrl` as `parse`, `Http`, `Url`; `OpenAI` as `Open`, `AI`.
@@ -183,11 +176,7 @@ fn wide(run: &str, words: &mut Vec<Word>) {
     let mut stream = jieba.token_stream(run);
     while stream.advance() {
         let term = stream.token().text.to_lowercase();
-        words.push(Word {
-            surface: term.clone(),
-            term,
-            script: Script::Wide,
-        });
+        words.push(Word { surface: term.clone(), term, script: Script::Wide });
     }
 }
 
@@ -205,10 +194,7 @@ impl Tokenizer for Cut {
     type TokenStream<'a> = Cuts;
 
     fn token_stream<'a>(&'a mut self, text: &'a str) -> Cuts {
-        Cuts {
-            rest: (self.0)(text).into_iter(),
-            token: Token::default(),
-        }
+        Cuts { rest: (self.0)(text).into_iter(), token: Token::default() }
     }
 }
 

@@ -28,41 +28,29 @@ pub(super) fn malformed(text: &str) -> LlmError {
 }
 
 fn plain(kind: LlmErrorKind, text: &str) -> LlmError {
-    LlmError {
-        kind,
-        retry_after: None,
-        text: text.to_owned(),
-    }
+    LlmError { kind, retry_after: None, text: text.to_owned() }
 }
 
 /// What a failure of the library means.
 pub(super) fn of(error: &genai::Error) -> LlmError {
     match error {
-        genai::Error::HttpError {
-            status,
-            body,
-            headers,
-            ..
-        } => of_status(status.as_u16(), body, headers),
+        genai::Error::HttpError { status, body, headers, .. } => {
+            of_status(status.as_u16(), body, headers)
+        }
         genai::Error::WebModelCall { webc_error, .. }
         | genai::Error::WebAdapterCall { webc_error, .. } => of_web(webc_error),
         genai::Error::WebStream { error, .. } => of_stream(error.as_ref()),
         genai::Error::StreamParse { .. } => malformed("an event of the stream is not JSON"),
         genai::Error::ChatResponse { body, .. } => of_event(body),
-        _ => plain(
-            LlmErrorKind::Rejected,
-            "the request cannot be put into words",
-        ),
+        _ => plain(LlmErrorKind::Rejected, "the request cannot be put into words"),
     }
 }
 
 fn of_web(error: &WebError) -> LlmError {
     match error {
-        WebError::ResponseFailedStatus {
-            status,
-            body,
-            headers,
-        } => of_status(status.as_u16(), body, headers),
+        WebError::ResponseFailedStatus { status, body, headers } => {
+            of_status(status.as_u16(), body, headers)
+        }
         WebError::Reqwest(error) => of_transport(error),
         _ => malformed("the answer is not JSON"),
     }
@@ -88,15 +76,9 @@ fn of_transport(error: &reqwest::Error) -> LlmError {
     } else if error.is_connect() {
         plain(LlmErrorKind::Network, "no connection to the provider")
     } else if error.is_body() || error.is_decode() {
-        plain(
-            LlmErrorKind::CutOff,
-            "the connection broke within the reply",
-        )
+        plain(LlmErrorKind::CutOff, "the connection broke within the reply")
     } else {
-        plain(
-            LlmErrorKind::Network,
-            "the connection to the provider broke",
-        )
+        plain(LlmErrorKind::Network, "the connection to the provider broke")
     }
 }
 
@@ -120,10 +102,7 @@ impl Codes {
             .filter(|code| !code.is_empty())
             .collect();
         let all = format!("{} {} {}", field("code"), field("type"), field("message"));
-        Self {
-            shown: shown.join(", "),
-            all: all.to_lowercase(),
-        }
+        Self { shown: shown.join(", "), all: all.to_lowercase() }
     }
 
     fn of_body(body: &str) -> Self {
@@ -143,14 +122,9 @@ impl Codes {
 
 /// A code, if it looks like one: a sentence in its place is not shown.
 fn identifier(code: &str) -> String {
-    let is_code = code
-        .chars()
-        .all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '[' | ']'));
-    if is_code {
-        prefix_chars(code, CODE_CHARS_MAX).to_owned()
-    } else {
-        String::new()
-    }
+    let is_code =
+        code.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '[' | ']'));
+    if is_code { prefix_chars(code, CODE_CHARS_MAX).to_owned() } else { String::new() }
 }
 
 const TOO_LONG: &[&str] = &[
@@ -178,11 +152,7 @@ fn of_status(status: u16, body: &str, headers: &reqwest::header::HeaderMap) -> L
         500..=599 => LlmErrorKind::Overloaded,
         _ => LlmErrorKind::Rejected,
     };
-    let behind = if codes.shown.is_empty() {
-        String::new()
-    } else {
-        format!(" ({})", codes.shown)
-    };
+    let behind = if codes.shown.is_empty() { String::new() } else { format!(" ({})", codes.shown) };
     LlmError {
         kind,
         retry_after: retry_after(headers),

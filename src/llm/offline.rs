@@ -76,12 +76,7 @@ fn call(question: &str) -> ModelReply {
 }
 
 fn reply(text: String, calls: Vec<ToolCall>) -> ModelReply {
-    ModelReply {
-        text,
-        calls,
-        finish: Finish::Stop,
-        usage: Usage::default(),
-    }
+    ModelReply { text, calls, finish: Finish::Stop, usage: Usage::default() }
 }
 
 /// The last thing a person said.
@@ -95,10 +90,8 @@ fn question(messages: &[ChatMessage]) -> &str {
 
 /// The results of tools since then, each with its tool's name.
 fn results(messages: &[ChatMessage]) -> Vec<(&str, &str)> {
-    let since = messages
-        .iter()
-        .rev()
-        .take_while(|message| !matches!(message, ChatMessage::User { .. }));
+    let since =
+        messages.iter().rev().take_while(|message| !matches!(message, ChatMessage::User { .. }));
     since
         .filter_map(|message| match message {
             ChatMessage::Tool { name, text, .. } => Some((name.as_str(), text.as_str())),
@@ -150,20 +143,13 @@ fn answer(question: &str, hits: &[Hit]) -> Vec<String> {
         return vec![Say::OfflineNothing { query }.text(locale)];
     }
     let head = Say::OfflineFound.text(locale);
-    let listed = hits
-        .iter()
-        .take(HITS_SHOWN_MAX)
-        .zip(1..)
-        .map(|(hit, number)| entry(hit, number, locale));
+    let listed =
+        hits.iter().take(HITS_SHOWN_MAX).zip(1..).map(|(hit, number)| entry(hit, number, locale));
     std::iter::once(head).chain(listed).collect()
 }
 
 fn entry(hit: &Hit, number: usize, locale: Locale) -> String {
-    let title = one_line(if hit.title.is_empty() {
-        &hit.id
-    } else {
-        &hit.title
-    });
+    let title = one_line(if hit.title.is_empty() { &hit.id } else { &hit.title });
     let id = one_line(&hit.id);
     let source = one_line(&hit.source);
     let cited = match (locale, source.is_empty()) {
@@ -172,11 +158,7 @@ fn entry(hit: &Hit, number: usize, locale: Locale) -> String {
         (Locale::EnUs, false) => format!("[{id}] ({source})"),
     };
     let excerpt = one_line(&hit.excerpt);
-    let excerpt = if excerpt.is_empty() {
-        excerpt
-    } else {
-        format!("\n{excerpt}")
-    };
+    let excerpt = if excerpt.is_empty() { excerpt } else { format!("\n{excerpt}") };
     format!("\n\n{number}. **{title}** {cited}{excerpt}")
 }
 

@@ -15,9 +15,7 @@ impl StreamSink for Pieces {
 }
 
 fn user(text: &str) -> ChatMessage {
-    ChatMessage::User {
-        text: text.to_owned(),
-    }
+    ChatMessage::User { text: text.to_owned() }
 }
 
 fn result(name: &str, text: &str) -> ChatMessage {
@@ -79,11 +77,7 @@ async fn it_words_the_hits_with_id_and_source_in_the_language_of_the_question() 
     assert_eq!(pieces.concat(), reply.text);
     let framed = format!("<tool_output>\n{HITS}\n</tool_output>");
     let (reply, _) = ask(&request(vec![user("怎么做"), result(SEARCH_TOOL, &framed)])).await;
-    assert!(
-        reply.text.starts_with("在知识库中找到以下内容："),
-        "{}",
-        reply.text
-    );
+    assert!(reply.text.starts_with("在知识库中找到以下内容："), "{}", reply.text);
     assert!(reply.text.contains("[a]（a.md）"), "{}", reply.text);
 }
 
@@ -97,13 +91,7 @@ async fn a_cut_result_gives_the_hits_that_are_whole() {
 #[tokio::test]
 async fn nothing_found_or_no_way_to_search_is_said_plainly() {
     let nothing = "The knowledge base has nothing about “how?”.";
-    for text in [
-        r#"{"hits":[]}"#,
-        "error: failed",
-        "",
-        r#"{"hits":"no"}"#,
-        "{\"hits\"",
-    ] {
+    for text in [r#"{"hits":[]}"#, "error: failed", "", r#"{"hits":"no"}"#, "{\"hits\""] {
         let (reply, _) = ask(&request(vec![user("how?"), result(SEARCH_TOOL, text)])).await;
         assert_eq!(reply.text, nothing, "{text}");
     }

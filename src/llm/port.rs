@@ -168,9 +168,7 @@ impl LlmError {
             | LlmErrorKind::Network
             | LlmErrorKind::Timeout
             | LlmErrorKind::CutOff
-            | LlmErrorKind::Malformed => Disposition::Retry {
-                after: self.retry_after,
-            },
+            | LlmErrorKind::Malformed => Disposition::Retry { after: self.retry_after },
             LlmErrorKind::ContextTooLong | LlmErrorKind::Rejected => Disposition::Reject,
             LlmErrorKind::Unauthorised | LlmErrorKind::CircuitOpen => Disposition::Fatal,
         }

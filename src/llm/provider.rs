@@ -57,17 +57,13 @@ impl ProviderModel {
     /// # Errors
     /// [`LlmErrorKind::Rejected`] if the address is no HTTP address, or no client can be built.
     pub fn new(settings: ProviderSettings, http: &HttpFactory) -> Result<Self, LlmError> {
-        let rejected = |text: String| LlmError {
-            kind: LlmErrorKind::Rejected,
-            retry_after: None,
-            text,
-        };
+        let rejected =
+            |text: String| LlmError { kind: LlmErrorKind::Rejected, retry_after: None, text };
         let base = base_url(&settings.base_url).ok_or_else(|| {
             rejected("the base_url is not an http:// or https:// address".to_owned())
         })?;
-        let client = http
-            .client_within(settings.timeout)
-            .map_err(|error| rejected(error.to_string()))?;
+        let client =
+            http.client_within(settings.timeout).map_err(|error| rejected(error.to_string()))?;
         let client = genai::Client::builder()
             .with_reqwest(client)
             .build()
@@ -86,12 +82,7 @@ impl ProviderModel {
                 headers: Headers::default(),
             },
         };
-        Ok(Self {
-            settings,
-            client,
-            endpoint: Endpoint::from_owned(base.as_str()),
-            auth,
-        })
+        Ok(Self { settings, client, endpoint: Endpoint::from_owned(base.as_str()), auth })
     }
 
     fn target(&self) -> ServiceTarget {
@@ -147,9 +138,7 @@ async fn read(mut stream: ChatStream, sink: &mut dyn StreamSink) -> Result<Model
             ChatStreamEvent::ToolCallChunk(chunk) => {
                 let arguments = chunk.tool_call.fn_arguments.as_str().map_or(0, str::len);
                 if arguments > ARGUMENTS_BYTES_MAX {
-                    return Err(failure::malformed(
-                        "the arguments of a tool call are too long",
-                    ));
+                    return Err(failure::malformed("the arguments of a tool call are too long"));
                 }
             }
             ChatStreamEvent::End(end) => return Ok(reply(text, end)),

@@ -63,9 +63,7 @@ async fn answer(
             let response = Response::builder().status(status);
             let response = headers
                 .into_iter()
-                .fold(response, |response, (name, value)| {
-                    response.header(name, value)
-                });
+                .fold(response, |response, (name, value)| response.header(name, value));
             response.body(Body::from(body)).unwrap()
         }
         Script::Stream(pieces) => event_stream.body(Body::from_stream(good(pieces))).unwrap(),
@@ -101,11 +99,7 @@ async fn serve(script: Script) -> Server {
     tasks.spawn("server", async move {
         axum::serve(listener, router).await.unwrap();
     });
-    Server {
-        address,
-        heard,
-        tasks,
-    }
+    Server { address, heard, tasks }
 }
 
 fn model_at(address: SocketAddr, timeout: Duration) -> ProviderModel {
@@ -123,9 +117,7 @@ fn model_at(address: SocketAddr, timeout: Duration) -> ProviderModel {
 fn request() -> ModelRequest {
     ModelRequest {
         system: "Be kind.".to_owned(),
-        messages: vec![ChatMessage::User {
-            text: "你好".to_owned(),
-        }],
+        messages: vec![ChatMessage::User { text: "你好".to_owned() }],
         tools: Vec::new(),
         tool_choice: ToolChoice::Auto,
         max_tokens: 321,
@@ -204,11 +196,7 @@ async fn text_streams_to_the_sink_and_the_reply_holds_all_of_it() {
     assert_eq!(reply.text, "你好, you");
     assert_eq!(pieces, ["你好", ", you"]);
     assert_eq!(reply.finish, Finish::Length);
-    let counted = Usage {
-        input: 12,
-        output: 5,
-        cached: 8,
-    };
+    let counted = Usage { input: 12, output: 5, cached: 8 };
     assert_eq!(reply.usage, counted);
     assert!(reply.calls.is_empty());
 }
@@ -244,32 +232,19 @@ async fn tool_calls_are_put_together_from_their_deltas() {
 
 #[tokio::test]
 async fn the_request_says_what_the_engine_said() {
-    let server = serve(Script::Stream(vec![
-        delta(&json!({ "content": "ok" })),
-        done(),
-    ]))
-    .await;
+    let server = serve(Script::Stream(vec![delta(&json!({ "content": "ok" })), done()])).await;
     let model = model_at(server.address, Duration::from_secs(10));
     let mut asked = request();
-    let called = |arguments: Value| ToolCall {
-        id: "c1".to_owned(),
-        name: "search".to_owned(),
-        arguments,
-    };
+    let called =
+        |arguments: Value| ToolCall { id: "c1".to_owned(), name: "search".to_owned(), arguments };
     asked.messages.extend([
-        ChatMessage::Assistant {
-            text: String::new(),
-            calls: vec![called(json!({ "q": 1 }))],
-        },
+        ChatMessage::Assistant { text: String::new(), calls: vec![called(json!({ "q": 1 }))] },
         ChatMessage::Tool {
             call_id: "c1".to_owned(),
             name: "search".to_owned(),
             text: "found".to_owned(),
         },
-        ChatMessage::Assistant {
-            text: "hm".to_owned(),
-            calls: vec![called(json!("{broken"))],
-        },
+        ChatMessage::Assistant { text: "hm".to_owned(), calls: vec![called(json!("{broken"))] },
     ]);
     asked.tools = vec![ToolSpec {
         name: "search".to_owned(),
@@ -290,16 +265,10 @@ async fn the_request_says_what_the_engine_said() {
     assert_eq!(sent["tools"][0]["function"]["name"], "search");
     assert_eq!(sent["tools"][0]["function"]["description"], "Searches.");
     let messages = sent["messages"].as_array().unwrap();
-    assert_eq!(
-        messages[0],
-        json!({ "role": "system", "content": "Be kind." })
-    );
+    assert_eq!(messages[0], json!({ "role": "system", "content": "Be kind." }));
     assert_eq!(messages[1], json!({ "role": "user", "content": "你好" }));
     assert_eq!(messages[2]["tool_calls"][0]["id"], "c1");
-    assert_eq!(
-        messages[2]["tool_calls"][0]["function"]["arguments"],
-        "{\"q\":1}"
-    );
+    assert_eq!(messages[2]["tool_calls"][0]["function"]["arguments"], "{\"q\":1}");
     let answered = json!({ "role": "tool", "content": "found", "tool_call_id": "c1" });
     assert_eq!(messages[3], answered);
     let broken = messages[4]["tool_calls"][0]["function"]["arguments"].as_str();
@@ -328,11 +297,7 @@ async fn refusals_have_their_kinds() {
         "type":"invalid_request_error","code":"context_length_exceeded"}}"#;
     for (status, body, kind) in [
         (400, context, LlmErrorKind::ContextTooLong),
-        (
-            400,
-            "{\"error\":{\"code\":\"bad\"}}",
-            LlmErrorKind::Rejected,
-        ),
+        (400, "{\"error\":{\"code\":\"bad\"}}", LlmErrorKind::Rejected),
         (401, "{}", LlmErrorKind::Unauthorised),
         (403, "nope", LlmErrorKind::Unauthorised),
         (404, "<html>", LlmErrorKind::Rejected),
@@ -416,9 +381,7 @@ async fn dropping_the_call_closes_its_connection() {
     let model = model_at(server.address, Duration::from_secs(60));
     let asked = request();
     let mut sink = Heard(heard.clone());
-    let dropped = heard
-        .run_until_cancelled(model.complete(&asked, &mut sink))
-        .await;
+    let dropped = heard.run_until_cancelled(model.complete(&asked, &mut sink)).await;
     assert!(dropped.is_none());
     // The server's body is dropped when it notices; the time limit only bounds a failing test.
     let noticed = tokio::time::timeout(Duration::from_secs(5), gone.cancelled()).await;

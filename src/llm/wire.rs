@@ -30,9 +30,7 @@ fn message(message: &ChatMessage) -> WireMessage {
         ChatMessage::User { text } => WireMessage::user(text.as_str()),
         ChatMessage::Assistant { text, calls } => {
             let said = (!text.is_empty()).then(|| ContentPart::Text(text.clone()));
-            let called = calls
-                .iter()
-                .map(|call| ContentPart::ToolCall(wire_call(call)));
+            let called = calls.iter().map(|call| ContentPart::ToolCall(wire_call(call)));
             WireMessage::assistant(MessageContent::from_parts(
                 said.into_iter().chain(called).collect::<Vec<_>>(),
             ))
@@ -73,10 +71,7 @@ pub(super) fn options(request: &ModelRequest, model: &str) -> ChatOptions {
         // A budget is not sent to OpenAI-compatible servers. Without one the library would take
         // a model name ending in `-high` or `-none` apart and ask for another model.
         .with_reasoning_effort(ReasoningEffort::Budget(0));
-    if !FIXED_TEMPERATURE
-        .iter()
-        .any(|begin| model.starts_with(begin))
-    {
+    if !FIXED_TEMPERATURE.iter().any(|begin| model.starts_with(begin)) {
         options = options.with_temperature(request.temperature);
     }
     if !request.tools.is_empty() {
@@ -106,11 +101,7 @@ pub(super) fn calls(wire: Vec<WireCall>) -> Vec<ToolCall> {
         } else {
             call.call_id
         };
-        calls.push(ToolCall {
-            id,
-            name: call.fn_name,
-            arguments,
-        });
+        calls.push(ToolCall { id, name: call.fn_name, arguments });
     }
     calls
 }
@@ -130,9 +121,7 @@ pub(super) fn usage(wire: Option<&WireUsage>) -> Usage {
         input: count(wire.prompt_tokens),
         output: count(wire.completion_tokens),
         cached: count(
-            wire.prompt_tokens_details
-                .as_ref()
-                .and_then(|details| details.cached_tokens),
+            wire.prompt_tokens_details.as_ref().and_then(|details| details.cached_tokens),
         ),
     })
     .unwrap_or_default()

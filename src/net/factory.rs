@@ -9,7 +9,7 @@ use super::error::NetError;
 use super::roots::LazyRoots;
 
 /// Idle connections kept for each host.
-const IDLE_PER_HOST_MAX: usize = 8;
+const IDLE_PER_HOST_MAX: usize = 64;
 
 /// What all clients of the daemon have in common.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,11 +50,7 @@ impl HttpFactory {
     /// A factory with the given settings. Does no I/O.
     pub fn new(settings: HttpSettings) -> Self {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
-        Self {
-            settings,
-            roots: Arc::new(LazyRoots::new(Arc::clone(&provider))),
-            provider,
-        }
+        Self { settings, roots: Arc::new(LazyRoots::new(Arc::clone(&provider))), provider }
     }
 
     /// A client with the total time-out of the settings.
@@ -69,10 +65,7 @@ impl HttpFactory {
     ///
     /// # Errors
     /// As [`HttpFactory::client`].
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "the one place that builds HTTP clients"
-    )]
+    #[expect(clippy::disallowed_methods, reason = "the one place that builds HTTP clients")]
     pub fn client_within(&self, timeout: Duration) -> Result<reqwest::Client, NetError> {
         Ok(reqwest::Client::builder()
             .tls_backend_preconfigured(self.tls()?)

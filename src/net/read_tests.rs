@@ -50,9 +50,7 @@ async fn a_longer_body_is_refused_whether_announced_or_not() {
 
 #[tokio::test]
 async fn a_body_that_breaks_off_is_an_error_and_may_have_been_acted_on() {
-    let error = fetch(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhell", 100)
-        .await
-        .unwrap_err();
+    let error = fetch(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhell", 100).await.unwrap_err();
     assert!(matches!(error, NetError::Broken(_)), "{error:?}");
     assert!(!error.is_surely_unsent());
 }
@@ -63,11 +61,7 @@ async fn a_refused_connection_is_surely_unsent_and_the_error_names_no_url() {
     let address = listener.local_addr().unwrap();
     drop(listener);
     let client = HttpFactory::default().client().unwrap();
-    let error = client
-        .get(format!("http://{address}/hook/s3cret"))
-        .send()
-        .await
-        .unwrap_err();
+    let error = client.get(format!("http://{address}/hook/s3cret")).send().await.unwrap_err();
     let error = NetError::from(error);
     assert!(matches!(error, NetError::NotConnected(_)), "{error:?}");
     assert!(error.is_surely_unsent());
@@ -78,9 +72,7 @@ async fn a_refused_connection_is_surely_unsent_and_the_error_names_no_url() {
 async fn a_silent_server_times_out_and_may_have_seen_the_request() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    let client = HttpFactory::default()
-        .client_within(Duration::from_millis(100))
-        .unwrap();
+    let client = HttpFactory::default().client_within(Duration::from_millis(100)).unwrap();
     let error = client.get(format!("http://{address}/")).send().await;
     let error = NetError::from(error.unwrap_err());
     assert!(matches!(error, NetError::TimedOut(_)), "{error:?}");

@@ -20,10 +20,7 @@ pub(super) struct LazyRoots {
 
 impl LazyRoots {
     pub(super) fn new(provider: Arc<CryptoProvider>) -> Self {
-        Self {
-            provider,
-            verifier: OnceLock::new(),
-        }
+        Self { provider, verifier: OnceLock::new() }
     }
 
     /// Whether the certificates have been read.
@@ -80,8 +77,6 @@ impl ServerCertVerifier for LazyRoots {
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         // Asked while the client says hello, before any certificate is seen.
-        self.provider
-            .signature_verification_algorithms
-            .supported_schemes()
+        self.provider.signature_verification_algorithms.supported_schemes()
     }
 }

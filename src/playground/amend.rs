@@ -37,17 +37,11 @@ pub(crate) async fn edit(
     }
     may_speak(&state, &chat, &app_id)?;
     if message.sender != Actor::App(app_id) {
-        return Err(Refusal::new(
-            230_071,
-            "The operator is not the sender of the message.",
-        ));
+        return Err(Refusal::new(230_071, "The operator is not the sender of the message."));
     }
     let editable = ["text", "post"];
     if !editable.contains(&msg_type) || !editable.contains(&message.msg_type.as_str()) {
-        return Err(Refusal::new(
-            230_054,
-            "This message type can not be edited.",
-        ));
+        return Err(Refusal::new(230_054, "This message type can not be edited."));
     }
     if message.edits >= EDITS.most {
         return Err(Refusal::new(
@@ -56,10 +50,7 @@ pub(crate) async fn edit(
         ));
     }
     if over(message.created_ms, state.switches.edit_window_s, now_ms) {
-        return Err(Refusal::new(
-            230_075,
-            "The message is beyond the editable time.",
-        ));
+        return Err(Refusal::new(230_075, "The message is beyond the editable time."));
     }
     check_length(msg_type, body.len())?;
     let received = content::read(&state.world, &chat, msg_type, text)?;
@@ -94,10 +85,7 @@ pub(crate) async fn recall(
     }
     may_speak(&state, &chat, &app_id)?;
     if message.sender != Actor::App(app_id) {
-        return Err(Refusal::new(
-            230_026,
-            "No permission to recall this message.",
-        ));
+        return Err(Refusal::new(230_026, "No permission to recall this message."));
     }
     if over(message.created_ms, state.switches.recall_window_s, now_ms) {
         return Err(Refusal::new(

@@ -36,12 +36,7 @@ pub(crate) fn read(
     let Value::Object(object) = value else {
         return Err(Refusal::parameter("content is not a JSON object"));
     };
-    let mut reader = Reader {
-        world,
-        chat,
-        mentions: Vec::new(),
-        mentions_all: false,
-    };
+    let mut reader = Reader { world, chat, mentions: Vec::new(), mentions_all: false };
     let content = match msg_type {
         "text" => reader.text(&object)?,
         "post" => reader.post(&object)?,
@@ -136,18 +131,12 @@ impl Reader<'_> {
 
     fn post(&mut self, object: &Map<String, Value>) -> Result<Value, Refusal> {
         // Some clients still wrap the languages once more, as custom bots must.
-        let Some((_, body)) = object
-            .iter()
-            .find(|(key, _)| LANGUAGES.contains(&key.as_str()))
+        let Some((_, body)) = object.iter().find(|(key, _)| LANGUAGES.contains(&key.as_str()))
         else {
-            return Err(Refusal::parameter(
-                "post has no language level such as zh_cn",
-            ));
+            return Err(Refusal::parameter("post has no language level such as zh_cn"));
         };
         if let Some(stray) = object.keys().find(|key| !LANGUAGES.contains(&key.as_str())) {
-            return Err(Refusal::parameter(format!(
-                "post has an unknown language `{stray}`"
-            )));
+            return Err(Refusal::parameter(format!("post has an unknown language `{stray}`")));
         }
         let title = match body.get("title") {
             None => "",
@@ -155,9 +144,7 @@ impl Reader<'_> {
             Some(_) => return Err(Refusal::parameter("post title is not a string")),
         };
         let Some(Value::Array(paragraphs)) = body.get("content") else {
-            return Err(Refusal::parameter(
-                "post content is not an array of paragraphs",
-            ));
+            return Err(Refusal::parameter("post content is not an array of paragraphs"));
         };
         if paragraphs.is_empty() {
             return Err(Refusal::parameter("post content is empty"));
@@ -204,11 +191,8 @@ impl Reader<'_> {
                 let placeholder = self.at(id).ok_or_else(|| {
                     Refusal::parameter(format!("at node names an unknown user {id}"))
                 })?;
-                let name = self
-                    .mentions
-                    .last()
-                    .filter(|_| id != "all")
-                    .map_or("", |last| &last.name);
+                let name =
+                    self.mentions.last().filter(|_| id != "all").map_or("", |last| &last.name);
                 json!({"tag": "at", "user_id": placeholder, "user_name": name, "style": []})
             }
             "img" => json!({"tag": "img", "image_key": string("image_key")?}),
@@ -234,9 +218,7 @@ fn check_style(node: &Value) -> Result<(), Refusal> {
         return Ok(());
     };
     let known = style.as_array().is_some_and(|styles| {
-        styles
-            .iter()
-            .all(|style| style.as_str().is_some_and(|style| STYLES.contains(&style)))
+        styles.iter().all(|style| style.as_str().is_some_and(|style| STYLES.contains(&style)))
     });
     if known {
         return Ok(());
@@ -250,17 +232,10 @@ pub(crate) fn shown(content: &str, mentions: &[Mention]) -> String {
     let mut text = match (value.get("text"), value.get("content")) {
         (Some(Value::String(text)), _) => text.clone(),
         (_, Some(Value::Array(paragraphs))) => {
-            let title = value
-                .get("title")
-                .and_then(Value::as_str)
-                .unwrap_or_default();
+            let title = value.get("title").and_then(Value::as_str).unwrap_or_default();
             let lines = paragraphs.iter().map(line);
             let title = (!title.is_empty()).then(|| title.to_owned());
-            title
-                .into_iter()
-                .chain(lines)
-                .collect::<Vec<_>>()
-                .join("\n")
+            title.into_iter().chain(lines).collect::<Vec<_>>().join("\n")
         }
         _ => content.to_owned(),
     };

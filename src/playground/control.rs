@@ -39,12 +39,7 @@ pub(crate) fn router() -> Router<Arc<Shared>> {
         .route("/pushes", get(world::pushes))
         .route("/calls", get(world::calls))
         .route("/tokens", axum::routing::delete(world::revoke_tokens))
-        .route(
-            "/faults",
-            get(world::faults)
-                .post(world::add_fault)
-                .delete(world::clear_faults),
-        )
+        .route("/faults", get(world::faults).post(world::add_fault).delete(world::clear_faults))
         .route("/switches", get(world::switches).patch(world::set_switches))
         .route("/time", get(action::time).post(action::set_time))
 }
@@ -70,10 +65,7 @@ impl From<PlaygroundError> for Complaint {
             | PlaygroundError::Bad(_)
             | PlaygroundError::Start(_) => StatusCode::BAD_REQUEST,
         };
-        Self {
-            status,
-            sentence: error.to_string(),
-        }
+        Self { status, sentence: error.to_string() }
     }
 }
 
@@ -87,10 +79,9 @@ impl IntoResponse for Complaint {
 
 fn write(value: &serde_json::Value) -> Response {
     let mut response = Response::new(Body::from(value.to_string()));
-    response.headers_mut().insert(
-        header::CONTENT_TYPE,
-        HeaderValue::from_static("application/json"),
-    );
+    response
+        .headers_mut()
+        .insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response
 }
 

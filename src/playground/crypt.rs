@@ -36,9 +36,7 @@ pub fn seal(encrypt_key: &str, vector: [u8; BLOCK_BYTES], plaintext: &str) -> St
     let mut padded = plaintext.as_bytes().to_vec();
     padded.resize((plaintext.len() / BLOCK_BYTES + 1) * BLOCK_BYTES, 0);
     // The buffer always has room for the padding, so this cannot fail.
-    let sealed = cipher
-        .encrypt_padded::<Pkcs7>(&mut padded, plaintext.len())
-        .unwrap_or_default();
+    let sealed = cipher.encrypt_padded::<Pkcs7>(&mut padded, plaintext.len()).unwrap_or_default();
     let mut envelope = vector.to_vec();
     envelope.extend_from_slice(sealed);
     STANDARD.encode(envelope)
@@ -49,21 +47,16 @@ pub fn seal(encrypt_key: &str, vector: [u8; BLOCK_BYTES], plaintext: &str) -> St
 /// # Errors
 /// See [`OpenError`].
 pub fn open(encrypt_key: &str, envelope: &str) -> Result<String, OpenError> {
-    let bytes = STANDARD
-        .decode(envelope)
-        .map_err(|_not_base64| OpenError::Base64)?;
-    let (vector, sealed) = bytes
-        .split_first_chunk::<BLOCK_BYTES>()
-        .ok_or(OpenError::Length)?;
+    let bytes = STANDARD.decode(envelope).map_err(|_not_base64| OpenError::Base64)?;
+    let (vector, sealed) = bytes.split_first_chunk::<BLOCK_BYTES>().ok_or(OpenError::Length)?;
     if sealed.is_empty() || !sealed.len().is_multiple_of(BLOCK_BYTES) {
         return Err(OpenError::Length);
     }
     let key: [u8; 32] = Sha256::digest(encrypt_key.as_bytes()).into();
     let cipher = cbc::Decryptor::<Aes256>::new(&key.into(), &(*vector).into());
     let mut buffer = sealed.to_vec();
-    let plain = cipher
-        .decrypt_padded::<Pkcs7>(&mut buffer)
-        .map_err(|_bad_padding| OpenError::Padding)?;
+    let plain =
+        cipher.decrypt_padded::<Pkcs7>(&mut buffer).map_err(|_bad_padding| OpenError::Padding)?;
     String::from_utf8(plain.to_vec()).map_err(|_not_utf8| OpenError::Utf8)
 }
 

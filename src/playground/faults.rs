@@ -119,24 +119,12 @@ pub struct FaultRule {
 impl FaultRule {
     /// A fault that strikes the next `times` calls.
     pub fn next(endpoint: Endpoint, times: u32, action: FaultAction) -> Self {
-        Self {
-            endpoint,
-            action,
-            skip: 0,
-            times: Some(times),
-            per_mille: None,
-        }
+        Self { endpoint, action, skip: 0, times: Some(times), per_mille: None }
     }
 
     /// A fault that strikes each call with a chance of `per_mille` in a thousand.
     pub fn by_chance(endpoint: Endpoint, per_mille: u16, action: FaultAction) -> Self {
-        Self {
-            endpoint,
-            action,
-            skip: 0,
-            times: None,
-            per_mille: Some(per_mille),
-        }
+        Self { endpoint, action, skip: 0, times: None, per_mille: Some(per_mille) }
     }
 }
 

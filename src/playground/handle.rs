@@ -45,16 +45,13 @@ impl Playground {
         clock: Arc<dyn Clock>,
     ) -> Result<Self, PlaygroundError> {
         if !settings.listen.ip().is_loopback() {
-            return Err(PlaygroundError::Start(
-                "it listens on loopback only".to_owned(),
-            ));
+            return Err(PlaygroundError::Start("it listens on loopback only".to_owned()));
         }
         let listener = TcpListener::bind(settings.listen)
             .await
             .map_err(|error| PlaygroundError::Start(error.to_string()))?;
-        let address = listener
-            .local_addr()
-            .map_err(|error| PlaygroundError::Start(error.to_string()))?;
+        let address =
+            listener.local_addr().map_err(|error| PlaygroundError::Start(error.to_string()))?;
         let client = push::build_client().map_err(PlaygroundError::Start)?;
         let clock = SimClock::new(clock, settings.time_scale);
         let tasks = TaskSet::new("playground", cancel.child_token());
@@ -306,9 +303,7 @@ impl Playground {
     /// Waits until every first try has been answered; false if `patience` ran out. Retries may
     /// still be due.
     pub async fn pushed(&self, patience: Duration) -> bool {
-        let idle = self
-            .shared
-            .wait_for(patience, |state| state.lanes.is_empty().then_some(()));
+        let idle = self.shared.wait_for(patience, |state| state.lanes.is_empty().then_some(()));
         idle.await.is_some()
     }
 
@@ -320,9 +315,7 @@ impl Playground {
     /// Every try of the pushes of one message.
     pub fn pushes_of(&self, message_id: &str) -> Vec<PushRecord> {
         let pushes = self.pushes().into_iter();
-        pushes
-            .filter(|push| push.message_id.as_deref() == Some(message_id))
-            .collect()
+        pushes.filter(|push| push.message_id.as_deref() == Some(message_id)).collect()
     }
 
     /// How many retries wait for their time.

@@ -123,20 +123,14 @@ pub(crate) fn say(shared: &Arc<Shared>, say: &Say) -> Result<String, PlaygroundE
     let mut guard = shared.lock();
     let state = &mut *guard;
     let user = state.world.user(&say.user);
-    let user = user
-        .ok_or_else(|| PlaygroundError::NoUser(say.user.clone()))?
-        .clone();
+    let user = user.ok_or_else(|| PlaygroundError::NoUser(say.user.clone()))?.clone();
     let chat = state.world.chat(&say.chat);
-    let chat = chat
-        .ok_or_else(|| PlaygroundError::NoChat(say.chat.clone()))?
-        .clone();
+    let chat = chat.ok_or_else(|| PlaygroundError::NoChat(say.chat.clone()))?.clone();
     if chat.dissolved || !chat.members.contains(&user.open_id) {
         return Err(PlaygroundError::NotAllowed(say.user.clone()));
     }
     if state.world.messages.len() >= MESSAGES_MAX {
-        return Err(PlaygroundError::Bad(
-            "too many messages; reset the playground".to_owned(),
-        ));
+        return Err(PlaygroundError::Bad("too many messages; reset the playground".to_owned()));
     }
     let message = compose(state, say, &chat, &user.open_id, shared.now_ms())?;
     let message_id = message.message_id.clone();
@@ -163,9 +157,7 @@ fn listeners(state: &State, chat: &Chat, mentions: &[Mention]) -> Vec<App> {
     apps.filter(|app| {
         chat.kind == ChatKind::P2p
             || app.group_messages == GroupMessages::All
-            || mentions
-                .iter()
-                .any(|mention| mention.open_id == app.open_id)
+            || mentions.iter().any(|mention| mention.open_id == app.open_id)
     })
     .cloned()
     .collect()
@@ -178,11 +170,7 @@ fn compose(
     open_id: &str,
     now_ms: u64,
 ) -> Result<Message, PlaygroundError> {
-    let text = if say.mention_bot {
-        format!("@{{bot}} {}", say.text)
-    } else {
-        say.text.clone()
-    };
+    let text = if say.mention_bot { format!("@{{bot}} {}", say.text) } else { say.text.clone() };
     let (text, mentions, mentions_all) = placeholders(state, chat, &text);
     let content = match &say.content {
         Some(content) => content.clone(),
@@ -222,10 +210,7 @@ fn places(state: &mut State, parent_id: &str, in_thread: bool) -> Result<Places,
     if in_thread && parent.thread_id.is_none() {
         parent.thread_id = Some(fresh);
     }
-    let root = parent
-        .root_id
-        .clone()
-        .unwrap_or_else(|| parent_id.to_owned());
+    let root = parent.root_id.clone().unwrap_or_else(|| parent_id.to_owned());
     Ok((Some(root), parent.thread_id.clone()))
 }
 
@@ -354,18 +339,10 @@ fn push_to_bots(
 ) {
     let bots = state.world.chat(chat_id).map(|chat| chat.bots.clone());
     let bots = bots.unwrap_or_default();
-    let apps: Vec<App> = bots
-        .iter()
-        .filter_map(|bot| state.world.app(bot).cloned())
-        .collect();
+    let apps: Vec<App> = bots.iter().filter_map(|bot| state.world.app(bot).cloned()).collect();
     for app in apps {
-        let about = About {
-            event_type,
-            lane: chat_id,
-            message_id: None,
-            overrides: None,
-            deliver: true,
-        };
+        let about =
+            About { event_type, lane: chat_id, message_id: None, overrides: None, deliver: true };
         enqueue(shared, state, &app, about, event);
     }
 }

@@ -228,10 +228,7 @@ fn fill(record: &mut PushRecord, delivery: &Delivery) {
     let event_id = delivery.event.pointer("/header/event_id");
     record.app_id.clone_from(&delivery.app_id);
     record.message_id.clone_from(&delivery.message_id);
-    event_id
-        .and_then(Value::as_str)
-        .unwrap_or_default()
-        .clone_into(&mut record.event_id);
+    event_id.and_then(Value::as_str).unwrap_or_default().clone_into(&mut record.event_id);
     record.attempt = delivery.tries;
 }
 

@@ -81,13 +81,8 @@ fn gone() -> Refusal {
 }
 
 fn present(state: &State, message_id: &str) -> Result<(Message, Chat), Refusal> {
-    let (message, chat) = find(state, message_id).map_err(|refusal| {
-        if refusal.code == 230_110 {
-            gone()
-        } else {
-            refusal
-        }
-    })?;
+    let (message, chat) = find(state, message_id)
+        .map_err(|refusal| if refusal.code == 230_110 { gone() } else { refusal })?;
     if message.recalled {
         return Err(gone());
     }
@@ -159,9 +154,9 @@ pub(crate) async fn list(
     let wanted = query.get("reaction_type").filter(|kind| !kind.is_empty());
     let begin = match query.get("page_token").filter(|token| !token.is_empty()) {
         None => 0,
-        Some(token) => token
-            .parse::<usize>()
-            .map_err(|_not_ours| Refusal::parameter("invalid page_token"))?,
+        Some(token) => {
+            token.parse::<usize>().map_err(|_not_ours| Refusal::parameter("invalid page_token"))?
+        }
     };
     let all: Vec<&Reaction> = message
         .reactions
@@ -171,18 +166,9 @@ pub(crate) async fn list(
     let rest = all.get(begin..).unwrap_or_default();
     let shown = rest.get(..size.min(rest.len())).unwrap_or_default();
     let has_more = rest.len() > shown.len();
-    let items: Vec<Value> = shown
-        .iter()
-        .map(|reaction| wire::reaction_object(reaction))
-        .collect();
-    let token = if has_more {
-        (begin + shown.len()).to_string()
-    } else {
-        String::new()
-    };
-    Ok(success(
-        &json!({"items": items, "has_more": has_more, "page_token": token}),
-    ))
+    let items: Vec<Value> = shown.iter().map(|reaction| wire::reaction_object(reaction)).collect();
+    let token = if has_more { (begin + shown.len()).to_string() } else { String::new() };
+    Ok(success(&json!({"items": items, "has_more": has_more, "page_token": token})))
 }
 
 /// `DELETE …/reactions/:reaction_id`: own reactions only.
@@ -203,15 +189,10 @@ pub(crate) async fn remove(
         .find(|reaction| reaction.reaction_id == reaction_id)
         .ok_or_else(|| Refusal::parameter("invalid reaction_id"))?;
     if reaction.by != Actor::App(app_id) {
-        return Err(Refusal::new(
-            231_002,
-            "The operator has no permission to the reaction.",
-        ));
+        return Err(Refusal::new(231_002, "The operator has no permission to the reaction."));
     }
     if let Some(message) = state.world.messages.get_mut(&message_id) {
-        message
-            .reactions
-            .retain(|reaction| reaction.reaction_id != reaction_id);
+        message.reactions.retain(|reaction| reaction.reaction_id != reaction_id);
     }
     if state.switches.own_reactions == OwnReactions::Pushed {
         push_reaction(&shared, &mut state, &message_id, reaction, "deleted");

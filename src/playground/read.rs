@@ -53,23 +53,11 @@ pub(crate) async fn list(
     let kind = required("container_id_type")?;
     let container_id = required("container_id")?;
     let (chat, threads) = match kind.as_str() {
-        "chat" => (
-            state
-                .world
-                .chats
-                .iter()
-                .find(|chat| chat.chat_id == *container_id),
-            None,
-        ),
-        "thread" => (
-            chat_of_thread(&state, container_id),
-            Some(container_id.as_str()),
-        ),
+        "chat" => (state.world.chats.iter().find(|chat| chat.chat_id == *container_id), None),
+        "thread" => (chat_of_thread(&state, container_id), Some(container_id.as_str())),
         _ => return Err(Refusal::field("container_id_type", "has an unknown value")),
     };
-    let chat = chat
-        .ok_or_else(|| Refusal::parameter("invalid container_id"))?
-        .clone();
+    let chat = chat.ok_or_else(|| Refusal::parameter("invalid container_id"))?.clone();
     inside(&chat, &app_id)?;
     let range = range(&query, threads.is_some())?;
     let mut messages: Vec<&Message> = state
@@ -142,19 +130,16 @@ fn page(state: &State, query: &Query, messages: &[&Message]) -> Result<Value, Re
         None => 0,
         Some(token) => {
             let last = token.strip_prefix("after-");
-            let place = messages
-                .iter()
-                .position(|message| last == Some(message.message_id.as_str()));
+            let place =
+                messages.iter().position(|message| last == Some(message.message_id.as_str()));
             place.ok_or_else(|| Refusal::parameter("invalid page_token"))? + 1
         }
     };
     let rest = messages.get(begin..).unwrap_or_default();
     let shown = rest.get(..size.min(rest.len())).unwrap_or_default();
     let has_more = rest.len() > shown.len();
-    let items: Vec<Value> = shown
-        .iter()
-        .map(|message| wire::message_object(&state.world, message))
-        .collect();
+    let items: Vec<Value> =
+        shown.iter().map(|message| wire::message_object(&state.world, message)).collect();
     let token = shown.last().filter(|_| has_more);
     let token = token.map_or(String::new(), |last| format!("after-{}", last.message_id));
     Ok(json!({"has_more": has_more, "page_token": token, "items": items}))

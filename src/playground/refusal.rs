@@ -19,13 +19,7 @@ pub(crate) struct Refusal {
 impl Refusal {
     /// A refusal with the usual HTTP status 400.
     pub(crate) fn new(code: i64, msg: impl Into<String>) -> Self {
-        Self {
-            status: StatusCode::BAD_REQUEST,
-            code,
-            msg: msg.into(),
-            field: None,
-            reset_s: None,
-        }
+        Self { status: StatusCode::BAD_REQUEST, code, msg: msg.into(), field: None, reset_s: None }
     }
 
     pub(crate) fn with_status(mut self, status: StatusCode) -> Self {
@@ -41,10 +35,7 @@ impl Refusal {
     }
 
     pub(crate) fn parameter(why: impl std::fmt::Display) -> Self {
-        Self::new(
-            230_001,
-            format!("Your request contains an invalid request parameter, ext={why}"),
-        )
+        Self::new(230_001, format!("Your request contains an invalid request parameter, ext={why}"))
     }
 
     pub(crate) fn bot_outside() -> Self {
@@ -56,10 +47,7 @@ impl Refusal {
     }
 
     pub(crate) fn message_gone() -> Self {
-        Self::new(
-            230_110,
-            "Action unavailable as the message has been deleted.",
-        )
+        Self::new(230_110, "Action unavailable as the message has been deleted.")
     }
 
     pub(crate) fn gateway_rate(reset_s: u64) -> Self {
@@ -93,10 +81,7 @@ impl IntoResponse for Refusal {
         *response.status_mut() = self.status;
         if let Some(reset_s) = self.reset_s {
             let headers = response.headers_mut();
-            headers.insert(
-                HeaderName::from_static("x-ogw-ratelimit-limit"),
-                HeaderValue::from(50),
-            );
+            headers.insert(HeaderName::from_static("x-ogw-ratelimit-limit"), HeaderValue::from(50));
             headers.insert(
                 HeaderName::from_static("x-ogw-ratelimit-reset"),
                 HeaderValue::from(reset_s),
@@ -115,9 +100,8 @@ pub(crate) fn success(data: &Value) -> Response {
 /// A success whose fields stand at the top level.
 pub(crate) fn plain_success(body: &Value) -> Response {
     let mut response = Response::new(Body::from(body.to_string()));
-    response.headers_mut().insert(
-        header::CONTENT_TYPE,
-        HeaderValue::from_static("application/json; charset=utf-8"),
-    );
+    response
+        .headers_mut()
+        .insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json; charset=utf-8"));
     response
 }

@@ -9,23 +9,15 @@ use super::refusal::Refusal;
 
 /// The JSON object of a body that must have the JSON content type.
 pub(crate) fn json_object(headers: &HeaderMap, body: &[u8]) -> Result<Map<String, Value>, Refusal> {
-    let content_type = headers
-        .get(header::CONTENT_TYPE)
-        .and_then(|value| value.to_str().ok())
-        .unwrap_or_default();
+    let content_type =
+        headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let mime = content_type.split(';').next().unwrap_or_default().trim();
     if !mime.eq_ignore_ascii_case("application/json") {
-        return Err(Refusal::new(
-            9_499,
-            "Bad Request: Content-Type is not application/json",
-        ));
+        return Err(Refusal::new(9_499, "Bad Request: Content-Type is not application/json"));
     }
     match serde_json::from_slice(body) {
         Ok(Value::Object(object)) => Ok(object),
-        Ok(_) => Err(Refusal::new(
-            9_499,
-            "Bad Request: the body is not a JSON object",
-        )),
+        Ok(_) => Err(Refusal::new(9_499, "Bad Request: the body is not a JSON object")),
         Err(error) => Err(Refusal::new(9_499, format!("Bad Request: {error}"))),
     }
 }
@@ -71,9 +63,8 @@ pub(crate) type Query = HashMap<String, String>;
 pub(crate) fn number(query: &Query, name: &'static str) -> Result<Option<u64>, Refusal> {
     match query.get(name).filter(|text| !text.is_empty()) {
         None => Ok(None),
-        Some(text) => text
-            .parse()
-            .map(Some)
-            .map_err(|_not_a_number| Refusal::field(name, "is not a number")),
+        Some(text) => {
+            text.parse().map(Some).map_err(|_not_a_number| Refusal::field(name, "is not a number"))
+        }
     }
 }

@@ -72,11 +72,7 @@ pub(crate) fn seen(world: &World, message: &Message) -> SeenMessage {
         edits: message.edits,
         reply_to: message.parent_id.clone(),
         thread_id: message.thread_id.clone(),
-        mentions: message
-            .mentions
-            .iter()
-            .map(|mention| mention.name.clone())
-            .collect(),
+        mentions: message.mentions.iter().map(|mention| mention.name.clone()).collect(),
         mentions_all: message.mentions_all,
         reactions: reactions.collect(),
         at_ms: message.created_ms,
@@ -85,20 +81,14 @@ pub(crate) fn seen(world: &World, message: &Message) -> SeenMessage {
 
 fn name(world: &World, actor: &Actor) -> String {
     match actor {
-        Actor::User(open_id) => world
-            .user(open_id)
-            .map_or(open_id, |user| &user.alias)
-            .clone(),
+        Actor::User(open_id) => world.user(open_id).map_or(open_id, |user| &user.alias).clone(),
         Actor::App(app_id) => world.app(app_id).map_or(app_id, |app| &app.name).clone(),
     }
 }
 
 /// Everything of a chat in the order of arrival, also what was taken back.
 pub(crate) fn visible(world: &World, chat_id: &str) -> Vec<SeenMessage> {
-    world
-        .messages_of(chat_id)
-        .map(|message| seen(world, message))
-        .collect()
+    world.messages_of(chat_id).map(|message| seen(world, message)).collect()
 }
 
 /// What a person sees as the bots' answers to one message: edits add nothing, and what was taken

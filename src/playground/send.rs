@@ -79,10 +79,8 @@ pub(crate) async fn reply(
 ) -> Result<Response, Refusal> {
     let app_id = caller(&shared.lock(), &headers, shared.now())?;
     let fields = request::json_object(&headers, &body)?;
-    let target = Target::Message {
-        message_id,
-        in_thread: request::flag(&fields, "reply_in_thread")?,
-    };
+    let target =
+        Target::Message { message_id, in_thread: request::flag(&fields, "reply_in_thread")? };
     let order = order(app_id, target, &fields, body.len())?;
     carry_out(shared, order, slow).await
 }
@@ -109,11 +107,7 @@ fn order(
 
 /// Refuses a request that is too long for its type.
 pub(crate) fn check_length(msg_type: &str, request_bytes: usize) -> Result<(), Refusal> {
-    let limit = if msg_type == "text" {
-        TEXT_BYTES
-    } else {
-        POST_BYTES
-    };
+    let limit = if msg_type == "text" { TEXT_BYTES } else { POST_BYTES };
     if limit.refuses(request_bytes) {
         let sentence = "The length of the message content reaches its limit.";
         return Err(Refusal::new(limit.code, sentence));
@@ -165,9 +159,8 @@ async fn carry_out(
         // A caller that has hung up does not hear of its message.
         drop(answer.send(made));
     });
-    let made = heard
-        .await
-        .map_err(|_stopped| Refusal::new(230_049, "The message is being sent."))?;
+    let made =
+        heard.await.map_err(|_stopped| Refusal::new(230_049, "The message is being sent."))?;
     made.map(|object| success(&object))
 }
 
@@ -248,20 +241,13 @@ fn create(state: &mut State, order: &Order, now_ms: u64) -> Result<Message, Refu
     };
     if state.switches.rate_limits == RateLimits::On {
         let key = format!("chat:{}", chat.chat_id);
-        if state
-            .count(key, 1_000, CHAT_PER_SECOND.most, now_ms)
-            .is_some()
-        {
+        if state.count(key, 1_000, CHAT_PER_SECOND.most, now_ms).is_some() {
             let sentence = "The operation triggers the frequency limit.";
             return Err(Refusal::new(CHAT_PER_SECOND.code, sentence));
         }
     }
-    let root = |parent: &Message| {
-        parent
-            .root_id
-            .clone()
-            .unwrap_or_else(|| parent.message_id.clone())
-    };
+    let root =
+        |parent: &Message| parent.root_id.clone().unwrap_or_else(|| parent.message_id.clone());
     Ok(Message {
         message_id: format!("om_{}", state.dice.hex()),
         chat_id: chat.chat_id,
@@ -283,12 +269,7 @@ fn create(state: &mut State, order: &Order, now_ms: u64) -> Result<Message, Refu
 
 /// The chat that a receiver stands for; the conversation with a person is opened if need be.
 fn receiver(state: &mut State, order: &Order, id_type: &str, id: &str) -> Result<Chat, Refusal> {
-    let invalid = || {
-        Refusal::new(
-            230_034,
-            "The receive_id is invalid for its receive_id_type.",
-        )
-    };
+    let invalid = || Refusal::new(230_034, "The receive_id is invalid for its receive_id_type.");
     if id_type == "chat_id" {
         let chat = state.world.chats.iter().find(|chat| chat.chat_id == id);
         return chat.cloned().ok_or_else(invalid);
@@ -302,10 +283,7 @@ fn receiver(state: &mut State, order: &Order, id_type: &str, id: &str) -> Result
     let open_id = match user {
         Some(user) => user.open_id.clone(),
         None if id_type == "open_id" && id.starts_with("ou_") => {
-            return Err(Refusal::new(
-                99_992_351,
-                "not a valid open_id: the id is unknown",
-            ));
+            return Err(Refusal::new(99_992_351, "not a valid open_id: the id is unknown"));
         }
         None => return Err(invalid()),
     };
@@ -334,10 +312,7 @@ pub(crate) fn may_speak(state: &State, chat: &Chat, app_id: &str) -> Result<(), 
         return Err(Refusal::bot_outside());
     }
     if chat.muted {
-        return Err(Refusal::new(
-            230_035,
-            "No permission to send messages to this chat.",
-        ));
+        return Err(Refusal::new(230_035, "No permission to send messages to this chat."));
     }
     let hidden = chat.kind == ChatKind::P2p
         && chat
@@ -362,10 +337,7 @@ fn thread_of(
         return Ok(parent.thread_id.clone());
     }
     if !chat.threads {
-        return Err(Refusal::new(
-            230_071,
-            "The chat does not support replying in threads.",
-        ));
+        return Err(Refusal::new(230_071, "The chat does not support replying in threads."));
     }
     let thread_id = format!("omt_{}", state.dice.hex().get(..16).unwrap_or_default());
     if let Some(root) = state.world.messages.get_mut(&parent.message_id) {

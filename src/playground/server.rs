@@ -39,23 +39,14 @@ struct Dropped;
 /// The platform's endpoints, and the control API beside them.
 pub(crate) fn router(shared: Arc<Shared>) -> Router {
     Router::new()
-        .route(
-            "/open-apis/auth/v3/tenant_access_token/internal",
-            post(tokens::issue),
-        )
+        .route("/open-apis/auth/v3/tenant_access_token/internal", post(tokens::issue))
         .route("/open-apis/bot/v3/info", get(tokens::bot_info))
-        .route(
-            "/open-apis/im/v1/messages",
-            post(send::send).get(read::list),
-        )
+        .route("/open-apis/im/v1/messages", post(send::send).get(read::list))
         .route(
             "/open-apis/im/v1/messages/{message_id}",
             get(read::get).put(amend::edit).delete(amend::recall),
         )
-        .route(
-            "/open-apis/im/v1/messages/{message_id}/reply",
-            post(send::reply),
-        )
+        .route("/open-apis/im/v1/messages/{message_id}/reply", post(send::reply))
         .route(
             "/open-apis/im/v1/messages/{message_id}/reactions",
             post(reactions::add).get(reactions::list),
@@ -113,10 +104,7 @@ async fn answer(
     let Some(endpoint) = Endpoint::of(request.method(), request.uri().path()) else {
         return Ok(finish(run(router, request).await, "").await);
     };
-    let path = request
-        .uri()
-        .path_and_query()
-        .map_or_else(String::new, ToString::to_string);
+    let path = request.uri().path_and_query().map_or_else(String::new, ToString::to_string);
     let (fault, log_id) = {
         let mut guard = shared.lock();
         let state = &mut *guard;
@@ -133,11 +121,7 @@ async fn answer(
     };
     let outcome = match fault {
         None => Some(run(router, request).await),
-        Some(FaultAction::Refuse {
-            status,
-            code,
-            reset_s,
-        }) => Some(refuse(status, code, reset_s)),
+        Some(FaultAction::Refuse { status, code, reset_s }) => Some(refuse(status, code, reset_s)),
         Some(FaultAction::Drop) => None,
         Some(FaultAction::DropAfter) => {
             call.code = code_of(&run(router, request).await);
@@ -150,9 +134,7 @@ async fn answer(
             Some(garbled)
         }
         Some(FaultAction::Slow { ms }) if matches!(endpoint, Endpoint::Send | Endpoint::Reply) => {
-            request
-                .extensions_mut()
-                .insert(Slow(Duration::from_millis(ms)));
+            request.extensions_mut().insert(Slow(Duration::from_millis(ms)));
             Some(run(router, request).await)
         }
         Some(FaultAction::Slow { ms } | FaultAction::Delay { ms }) => {
@@ -219,8 +201,5 @@ fn write_refusal(response: &mut Response<Body>, refusal: &Refusal, log_id: &str)
     *response.body_mut() = Body::from(refusal.body(log_id).to_string());
     let headers = response.headers_mut();
     headers.remove("content-length");
-    headers.insert(
-        "content-type",
-        HeaderValue::from_static("application/json; charset=utf-8"),
-    );
+    headers.insert("content-type", HeaderValue::from_static("application/json; charset=utf-8"));
 }

@@ -162,13 +162,8 @@ pub(crate) struct State {
 
 impl State {
     pub(crate) fn new(settings: &Settings, seed: u64) -> Self {
-        let mut world = World {
-            tenant_key: settings.tenant_key.clone(),
-            ..World::default()
-        };
-        world
-            .apps
-            .push(App::new(&settings.app, &settings.tenant_key));
+        let mut world = World { tenant_key: settings.tenant_key.clone(), ..World::default() };
+        world.apps.push(App::new(&settings.app, &settings.tenant_key));
         Self {
             world,
             switches: Switches::default(),
@@ -208,10 +203,7 @@ impl State {
         now_ms: u64,
     ) -> Option<u64> {
         let window = self.windows.entry(key).or_default();
-        while window
-            .front()
-            .is_some_and(|at| at.saturating_add(span_ms) <= now_ms)
-        {
+        while window.front().is_some_and(|at| at.saturating_add(span_ms) <= now_ms) {
             window.pop_front();
         }
         if u64::try_from(window.len()).unwrap_or(u64::MAX) >= most {
@@ -243,9 +235,7 @@ impl Shared {
         tasks: TaskSet,
         client: reqwest::Client,
     ) -> Self {
-        let seed = settings
-            .seed
-            .unwrap_or_else(|| clock.base_now().as_millis());
+        let seed = settings.seed.unwrap_or_else(|| clock.base_now().as_millis());
         let state = Mutex::new(State::new(&settings, seed));
         Self {
             settings,
@@ -272,8 +262,7 @@ impl Shared {
 
     /// Wakes whoever waits for the world to change.
     pub(crate) fn changed(&self) {
-        self.changes
-            .send_modify(|count| *count = count.wrapping_add(1));
+        self.changes.send_modify(|count| *count = count.wrapping_add(1));
     }
 
     /// Back to the beginning: the same seed, so the same ids would come again; therefore the seed
@@ -281,11 +270,7 @@ impl Shared {
     pub(crate) fn reset(&self) {
         let mut state = self.lock();
         let seed = state.dice.seed().wrapping_add(1);
-        let event_url = state
-            .world
-            .apps
-            .first()
-            .and_then(|app| app.event_url.clone());
+        let event_url = state.world.apps.first().and_then(|app| app.event_url.clone());
         *state = State::new(&self.settings, seed);
         if let Some(app) = state.world.apps.first_mut() {
             app.event_url = event_url;

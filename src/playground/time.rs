@@ -26,15 +26,8 @@ pub(crate) struct SimClock {
 impl SimClock {
     pub(crate) fn new(base: Arc<dyn Clock>, scale: u32) -> Self {
         let now = base.now();
-        let anchor = Anchor {
-            base: now,
-            shown: now,
-            scale,
-        };
-        Self {
-            base,
-            anchor: Mutex::new(anchor),
-        }
+        let anchor = Anchor { base: now, shown: now, scale };
+        Self { base, anchor: Mutex::new(anchor) }
     }
 
     /// The base clock's time, for measuring how long peers took.

@@ -40,10 +40,7 @@ pub(crate) async fn issue(
     let bad = || Refusal::new(10_003, "invalid param");
     let body: Value = serde_json::from_slice(&body).map_err(|_not_json| bad())?;
     let field = |name: &str| {
-        body.get(name)
-            .and_then(Value::as_str)
-            .filter(|text| !text.is_empty())
-            .ok_or_else(bad)
+        body.get(name).and_then(Value::as_str).filter(|text| !text.is_empty()).ok_or_else(bad)
     };
     let (app_id, secret) = (field("app_id")?, field("app_secret")?);
     let now = shared.now();
@@ -110,11 +107,7 @@ pub(crate) fn caller(
             "Invalid access token for authorization. The access token must start with `t-` or `u-`.",
         ));
     }
-    let known = state
-        .tokens
-        .0
-        .iter()
-        .find(|known| known.text == token && known.expires > now);
+    let known = state.tokens.0.iter().find(|known| known.text == token && known.expires > now);
     known.map(|known| known.app_id.clone()).ok_or_else(|| {
         Refusal::new(99_991_663, "Invalid access token for authorization. Please make a test attempt with the correct token.")
     })

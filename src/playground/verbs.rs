@@ -48,26 +48,18 @@ fn app(shared: &Shared, app_id: Option<&str>) -> Result<App, PlaygroundError> {
         None => state.world.apps.first(),
     };
     let name = app_id.unwrap_or("the first app");
-    app.cloned()
-        .ok_or_else(|| PlaygroundError::NoApp(name.to_owned()))
+    app.cloned().ok_or_else(|| PlaygroundError::NoApp(name.to_owned()))
 }
 
 /// Adds an app, or replaces the one of that id; its bot's open id.
 pub(crate) fn add_app(shared: &Shared, settings: &AppSettings) -> Result<String, PlaygroundError> {
     if settings.app_id.is_empty() || settings.app_secret.is_empty() {
-        return Err(PlaygroundError::Bad(
-            "an app needs an id and a secret".to_owned(),
-        ));
+        return Err(PlaygroundError::Bad("an app needs an id and a secret".to_owned()));
     }
     let mut state = shared.lock();
     let app = App::new(settings, &state.world.tenant_key);
     let open_id = app.open_id.clone();
-    match state
-        .world
-        .apps
-        .iter_mut()
-        .find(|known| known.app_id == app.app_id)
-    {
+    match state.world.apps.iter_mut().find(|known| known.app_id == app.app_id) {
         Some(known) => *known = app,
         None => state.world.apps.push(app),
     }
@@ -90,11 +82,7 @@ pub(crate) fn change_user(shared: &Shared, name: &str, change: impl FnOnce(&mut 
     let mut state = shared.lock();
     let mut user = state.world.ensure_user(name);
     change(&mut user);
-    let known = state
-        .world
-        .users
-        .iter_mut()
-        .find(|known| known.open_id == user.open_id);
+    let known = state.world.users.iter_mut().find(|known| known.open_id == user.open_id);
     if let Some(known) = known {
         *known = user.clone();
     }
@@ -112,25 +100,15 @@ pub(crate) fn add_chat(
     let mut state = shared.lock();
     let bots = match bots {
         Some(bots) => bots.to_vec(),
-        None => state
-            .world
-            .apps
-            .iter()
-            .take(1)
-            .map(|app| app.app_id.clone())
-            .collect(),
+        None => state.world.apps.iter().take(1).map(|app| app.app_id.clone()).collect(),
     };
     if let Some(unknown) = bots.iter().find(|bot| state.world.app(bot).is_none()) {
         return Err(PlaygroundError::NoApp(unknown.clone()));
     }
-    let members: Vec<String> = members
-        .iter()
-        .map(|name| state.world.ensure_user(name).open_id)
-        .collect();
+    let members: Vec<String> =
+        members.iter().map(|name| state.world.ensure_user(name).open_id).collect();
     if kind == ChatKind::P2p && (members.len() != 1 || bots.len() != 1) {
-        return Err(PlaygroundError::Bad(
-            "a p2p chat has one user and one bot".to_owned(),
-        ));
+        return Err(PlaygroundError::Bad("a p2p chat has one user and one bot".to_owned()));
     }
     let mut chat = Chat::new(alias, kind);
     chat.members = members;
@@ -194,19 +172,11 @@ fn prepare(shared: &Shared, app: &App, wanted: RawPush) -> Signed {
     let mut signed = if wanted.sign {
         push::sign_body(&mut state.dice, app, body, shared.now())
     } else {
-        let content_type = (
-            "Content-Type".to_owned(),
-            "application/json;charset=utf-8".to_owned(),
-        );
-        Signed {
-            body,
-            headers: vec![content_type],
-        }
+        let content_type = ("Content-Type".to_owned(), "application/json;charset=utf-8".to_owned());
+        Signed { body, headers: vec![content_type] }
     };
     for (name, value) in wanted.headers {
-        signed
-            .headers
-            .retain(|(known, _)| !known.eq_ignore_ascii_case(&name));
+        signed.headers.retain(|(known, _)| !known.eq_ignore_ascii_case(&name));
         signed.headers.push((name, value));
     }
     signed
@@ -242,9 +212,5 @@ pub(crate) async fn verify_url(
         Some(status) => format!("HTTP status {status}"),
         None => push.answer.clone(),
     };
-    Ok(Handshake {
-        accepted: reason.is_empty(),
-        reason,
-        push,
-    })
+    Ok(Handshake { accepted: reason.is_empty(), reason, push })
 }

@@ -6,11 +6,8 @@ use super::world::{Actor, App, Chat, Mention, Message, Reaction, User, World};
 
 /// The message object of create, reply, edit, GET and list.
 pub(crate) fn message_object(world: &World, message: &Message) -> Value {
-    let content = if message.recalled {
-        r#"{"text":"This message was recalled"}"#
-    } else {
-        &message.content
-    };
+    let content =
+        if message.recalled { r#"{"text":"This message was recalled"}"# } else { &message.content };
     let mut object = json!({
         "message_id": message.message_id,
         "msg_type": message.msg_type,
@@ -79,11 +76,7 @@ pub(crate) fn reaction_object(reaction: &Reaction) -> Value {
 
 fn ids(open_id: &str, union_id: Option<&str>, user_id: Option<&str>) -> Value {
     let mut object = Map::new();
-    let fields = [
-        ("union_id", union_id),
-        ("user_id", user_id),
-        ("open_id", Some(open_id)),
-    ];
+    let fields = [("union_id", union_id), ("user_id", user_id), ("open_id", Some(open_id))];
     for (name, value) in fields {
         if let Some(value) = value {
             object.insert(name.to_owned(), json!(value));

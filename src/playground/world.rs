@@ -15,10 +15,7 @@ pub(crate) const MESSAGES_MAX: usize = 1_000_000;
 
 /// An app and its bot.
 #[derive(Clone, Debug)]
-#[expect(
-    clippy::struct_field_names,
-    reason = "the fields are called as on the wire"
-)]
+#[expect(clippy::struct_field_names, reason = "the fields are called as on the wire")]
 pub(crate) struct App {
     pub(crate) app_id: String,
     pub(crate) app_secret: String,
@@ -165,10 +162,7 @@ pub(crate) struct Mention {
 
 /// One reaction of one actor to one message.
 #[derive(Clone, Debug)]
-#[expect(
-    clippy::struct_field_names,
-    reason = "the fields are called as on the wire"
-)]
+#[expect(clippy::struct_field_names, reason = "the fields are called as on the wire")]
 pub(crate) struct Reaction {
     pub(crate) reaction_id: String,
     pub(crate) emoji_type: String,
@@ -178,10 +172,7 @@ pub(crate) struct Reaction {
 
 /// A message as the platform keeps it.
 #[derive(Clone, Debug)]
-#[expect(
-    clippy::struct_field_names,
-    reason = "the fields are called as on the wire"
-)]
+#[expect(clippy::struct_field_names, reason = "the fields are called as on the wire")]
 pub(crate) struct Message {
     pub(crate) message_id: String,
     pub(crate) chat_id: String,
@@ -221,21 +212,15 @@ impl World {
     }
 
     pub(crate) fn user(&self, name: &str) -> Option<&User> {
-        self.users
-            .iter()
-            .find(|user| user.alias == name || user.open_id == name)
+        self.users.iter().find(|user| user.alias == name || user.open_id == name)
     }
 
     pub(crate) fn chat(&self, name: &str) -> Option<&Chat> {
-        self.chats
-            .iter()
-            .find(|chat| chat.alias == name || chat.chat_id == name)
+        self.chats.iter().find(|chat| chat.alias == name || chat.chat_id == name)
     }
 
     pub(crate) fn chat_mut(&mut self, name: &str) -> Option<&mut Chat> {
-        self.chats
-            .iter_mut()
-            .find(|chat| chat.alias == name || chat.chat_id == name)
+        self.chats.iter_mut().find(|chat| chat.alias == name || chat.chat_id == name)
     }
 
     /// The user of that alias, made if there is none.
@@ -260,11 +245,7 @@ impl World {
         }
         let alias = self.user(open_id).map_or(open_id, |user| &user.alias);
         let first = self.apps.first().is_some_and(|app| app.app_id == app_id);
-        let alias = if first {
-            format!("p2p:{alias}")
-        } else {
-            format!("p2p:{alias}:{app_id}")
-        };
+        let alias = if first { format!("p2p:{alias}") } else { format!("p2p:{alias}:{app_id}") };
         let mut chat = Chat::new(&alias, ChatKind::P2p);
         chat.members.push(open_id.to_owned());
         chat.bots.push(app_id.to_owned());
@@ -274,15 +255,9 @@ impl World {
 
     pub(crate) fn insert(&mut self, message: Message) {
         let id = message.message_id.clone();
-        self.order
-            .entry(message.chat_id.clone())
-            .or_default()
-            .push(id.clone());
+        self.order.entry(message.chat_id.clone()).or_default().push(id.clone());
         if let Some(parent) = &message.parent_id {
-            self.answers
-                .entry(parent.clone())
-                .or_default()
-                .push(id.clone());
+            self.answers.entry(parent.clone()).or_default().push(id.clone());
         }
         self.messages.insert(id, message);
     }
@@ -310,15 +285,8 @@ impl World {
                 is_bot: false,
             });
         }
-        let app_id = if name == "bot" {
-            chat.bots.first()?.as_str()
-        } else {
-            name
-        };
-        let app = self
-            .apps
-            .iter()
-            .find(|app| app.app_id == app_id || app.open_id == app_id)?;
+        let app_id = if name == "bot" { chat.bots.first()?.as_str() } else { name };
+        let app = self.apps.iter().find(|app| app.app_id == app_id || app.open_id == app_id)?;
         Some(Mention {
             key: key.to_owned(),
             open_id: app.open_id.clone(),

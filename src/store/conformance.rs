@@ -152,18 +152,10 @@ pub async fn a_journal_is_in_order_and_an_entry_can_be_replaced(subject: &impl S
     let (turn, other) = (sample::turn(1), sample::turn(2));
     for sequence in [2_u32, 0, 1, 256] {
         let entry = sequence.to_string();
-        done(
-            store
-                .commit(vec![sample::journal(turn, sequence, entry.as_bytes())])
-                .await,
-        );
+        done(store.commit(vec![sample::journal(turn, sequence, entry.as_bytes())]).await);
     }
     done(store.commit(vec![sample::journal(turn, 1, b"again")]).await);
-    done(
-        store
-            .commit(vec![sample::journal(other, 0, b"other")])
-            .await,
-    );
+    done(store.commit(vec![sample::journal(other, 0, b"other")]).await);
     let expected = [&b"0"[..], b"again", b"2", b"256"].map(<[u8]>::to_vec);
     assert_eq!(done(store.journal(turn).await), expected);
     store.close().await;
@@ -195,16 +187,10 @@ pub async fn closing_removes_the_turn_and_leaves_the_receipt(subject: &impl Subj
     }
     done(store.commit(vec![sample::close(turn, &[])]).await);
     assert_eq!(open_turns(&*store).await, [other]);
-    let rest = (
-        done(store.journal(turn).await).len(),
-        done(store.sends(turn).await).len(),
-    );
+    let rest = (done(store.journal(turn).await).len(), done(store.sends(turn).await).len());
     assert_eq!(rest, (0, 0));
     assert_eq!(done(store.ledger(turn).await).len(), 1);
-    let kept = (
-        done(store.journal(other).await).len(),
-        done(store.sends(other).await).len(),
-    );
+    let kept = (done(store.journal(other).await).len(), done(store.sends(other).await).len());
     assert_eq!(kept, (20, 5));
     let found = done(store.find(&sample::trigger(turn)).await);
     assert!(
@@ -238,11 +224,7 @@ pub async fn a_message_is_found_by_its_trigger_and_by_its_answer(subject: &impl 
     let (open, early, late) = (sample::turn(3), sample::turn(1), sample::turn(2));
     done(store.commit(vec![sample::inbox(open)]).await);
     done(store.commit(vec![sample::close(early, &["om_a"])]).await);
-    done(
-        store
-            .commit(vec![sample::close(late, &["om_b", "om_a"])])
-            .await,
-    );
+    done(store.commit(vec![sample::close(late, &["om_b", "om_a"])]).await);
     let find = async |id: &MessageId| match done(store.find(id).await) {
         Some(Found::Open(turn, row)) => Some(("open", turn, row.message.id)),
         Some(Found::Closed(turn, receipt)) => Some(("closed", turn, receipt.message)),
@@ -250,23 +232,11 @@ pub async fn a_message_is_found_by_its_trigger_and_by_its_answer(subject: &impl 
     };
     let trigger = sample::trigger;
     let answer = MessageId::new;
-    assert_eq!(
-        find(&trigger(open)).await,
-        Some(("open", open, trigger(open)))
-    );
-    assert_eq!(
-        find(&trigger(early)).await,
-        Some(("closed", early, trigger(early)))
-    );
-    assert_eq!(
-        find(&answer("om_b")).await,
-        Some(("closed", late, trigger(late)))
-    );
+    assert_eq!(find(&trigger(open)).await, Some(("open", open, trigger(open))));
+    assert_eq!(find(&trigger(early)).await, Some(("closed", early, trigger(early))));
+    assert_eq!(find(&answer("om_b")).await, Some(("closed", late, trigger(late))));
     // Both turns name it: the newest counts.
-    assert_eq!(
-        find(&answer("om_a")).await,
-        Some(("closed", late, trigger(late)))
-    );
+    assert_eq!(find(&answer("om_a")).await, Some(("closed", late, trigger(late))));
     assert_eq!(find(&answer("om_nobody")).await, None);
     store.close().await;
 }
@@ -274,11 +244,7 @@ pub async fn a_message_is_found_by_its_trigger_and_by_its_answer(subject: &impl 
 /// `om_1` is neither found in `om_12` nor in a text that mentions it.
 pub async fn an_id_is_not_found_in_a_longer_one(subject: &impl Subject) {
     let store = done(subject.open());
-    done(
-        store
-            .commit(vec![sample::close(sample::turn(1), &["om_12"])])
-            .await,
-    );
+    done(store.commit(vec![sample::close(sample::turn(1), &["om_12"])]).await);
     store.note(sample::note("om_1234", "\"om_1\" was quoted", 1));
     done(store.commit(Vec::new()).await);
     for id in ["om_1", "om_123", "12"] {
@@ -298,20 +264,12 @@ pub async fn a_ledger_row_is_replaced_by_the_same_decision(subject: &impl Subjec
         (row.iteration, row.index) = (iteration, index);
         row
     };
-    for row in [
-        place(1, 0, "allow"),
-        place(0, 300, "deny"),
-        place(0, 2, "defer"),
-    ] {
+    for row in [place(1, 0, "allow"), place(0, 300, "deny"), place(0, 2, "defer")] {
         done(store.commit(vec![Change::PutLedger(Box::new(row))]).await);
     }
     let again = place(0, 2, "allow");
     done(store.commit(vec![Change::PutLedger(Box::new(again))]).await);
-    let expected = [
-        place(0, 2, "allow"),
-        place(0, 300, "deny"),
-        place(1, 0, "allow"),
-    ];
+    let expected = [place(0, 2, "allow"), place(0, 300, "deny"), place(1, 0, "allow")];
     assert_eq!(done(store.ledger(turn).await), expected);
     store.close().await;
 }
@@ -336,9 +294,7 @@ pub async fn a_session_comes_back_as_it_was(subject: &impl Subject) {
 pub async fn large_values_come_back_grow_and_shrink(subject: &impl Subject) {
     let store = done(subject.open());
     let turn = sample::turn(1);
-    let sizes = [
-        0_usize, 1, 4094, 4095, 4096, 4097, 300_000, 8192, 2_000_000, 12_288, 5,
-    ];
+    let sizes = [0_usize, 1, 4094, 4095, 4096, 4097, 300_000, 8192, 2_000_000, 12_288, 5];
     for size in sizes {
         let entry: Vec<u8> = (0_u8..251).cycle().take(size).collect();
         done(store.commit(vec![sample::journal(turn, 0, &entry)]).await);
@@ -357,21 +313,13 @@ pub async fn notes_are_found_the_newest_first(subject: &impl Subject) {
         store.note(sample::note("om_other", reason, at));
     }
     // A commit that returns was handed in behind the notes.
-    done(
-        store
-            .commit(vec![sample::journal(sample::turn(1), 0, b"")])
-            .await,
-    );
+    done(store.commit(vec![sample::journal(sample::turn(1), 0, b"")]).await);
     let found = done(store.find(&MessageId::new("om_1")).await);
     assert!(
         matches!(&found, Some(Found::Noted(note)) if **note == sample::note("om_1", "late", 2)),
         "{found:?}"
     );
-    done(
-        store
-            .commit(vec![sample::close(sample::turn(1), &["om_1"])])
-            .await,
-    );
+    done(store.commit(vec![sample::close(sample::turn(1), &["om_1"])]).await);
     let found = done(store.find(&MessageId::new("om_1")).await);
     assert!(matches!(found, Some(Found::Closed(..))), "{found:?}");
     store.close().await;

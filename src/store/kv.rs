@@ -91,21 +91,11 @@ impl<E: Engine> KvStore<E> {
             .name("store-commit".to_owned())
             .spawn(move || {
                 if catch_unwind(AssertUnwindSafe(|| committer.run())).is_err() {
-                    Event::TaskPanicked {
-                        owner: "store",
-                        name: "commit",
-                    }
-                    .emit();
+                    Event::TaskPanicked { owner: "store", name: "commit" }.emit();
                 }
             })
             .map_err(|error| StoreError::Disk(format!("no thread for commits: {error}")))?;
-        Ok(Self {
-            engine,
-            queue,
-            ended,
-            next_note,
-            tasks,
-        })
+        Ok(Self { engine, queue, ended, next_note, tasks })
     }
 
     async fn write(
@@ -119,10 +109,7 @@ impl<E: Engine> KvStore<E> {
             steps: commit::steps_of(changes)?,
             answer,
         };
-        self.queue
-            .send(Request::Write(write))
-            .await
-            .map_err(|_closed| StoreError::Closed)?;
+        self.queue.send(Request::Write(write)).await.map_err(|_closed| StoreError::Closed)?;
         // No answer: the commit thread ended with the request in its hands.
         answered.await.unwrap_or(Err(StoreError::Closed))
     }
@@ -142,28 +129,15 @@ impl<E: Engine> KvStore<E> {
 
 fn check_format(engine: &impl Engine) -> Result<(), StoreError> {
     if let Some(bytes) = engine.get(FORMAT_KEY)? {
-        let newer = |found| StoreError::Newer {
-            found,
-            known: FORMAT,
-        };
+        let newer = |found| StoreError::Newer { found, known: FORMAT };
         if let Some(version) = bytes.first().filter(|version| **version > value::VERSION) {
             return Err(newer(u32::from(*version)));
         }
         let meta: MetaV1 = value::decode("meta", &bytes)?;
-        return if meta.format > FORMAT {
-            Err(newer(meta.format))
-        } else {
-            Ok(())
-        };
+        return if meta.format > FORMAT { Err(newer(meta.format)) } else { Ok(()) };
     }
     let mut empty = true;
-    for kind in [
-        key::DEDUP,
-        key::INBOX,
-        key::RECEIPT,
-        key::SESSION,
-        key::META,
-    ] {
+    for kind in [key::DEDUP, key::INBOX, key::RECEIPT, key::SESSION, key::META] {
         engine.scan(&key::all(kind), Direction::Forward, &mut |_key, _value| {
             empty = false;
             ControlFlow::Break(())
@@ -209,33 +183,26 @@ impl<E: Engine> Store for KvStore<E> {
     }
 
     async fn journal(&self, turn: TurnId) -> Result<Vec<Vec<u8>>, StoreError> {
-        self.read("journal", move |engine| read::journal(engine, turn))
-            .await
+        self.read("journal", move |engine| read::journal(engine, turn)).await
     }
 
     async fn sends(&self, turn: TurnId) -> Result<Vec<(u16, SendV1)>, StoreError> {
-        self.read("sends", move |engine| read::sends(engine, turn))
-            .await
+        self.read("sends", move |engine| read::sends(engine, turn)).await
     }
 
     async fn session(&self, key: &SessionKey) -> Result<Option<SessionV1>, StoreError> {
         let key = key.clone();
-        self.read("session", move |engine| read::session(engine, &key))
-            .await
+        self.read("session", move |engine| read::session(engine, &key)).await
     }
 
     async fn ledger(&self, turn: TurnId) -> Result<Vec<LedgerV1>, StoreError> {
-        self.read("ledger", move |engine| read::ledger(engine, turn))
-            .await
+        self.read("ledger", move |engine| read::ledger(engine, turn)).await
     }
 
     async fn find(&self, message: &MessageId) -> Result<Option<Found>, StoreError> {
         let message = message.clone();
         let next_note = self.next_note.load(Ordering::Relaxed);
-        self.read("find", move |engine| {
-            read::find(engine, &message, next_note)
-        })
-        .await
+        self.read("find", move |engine| read::find(engine, &message, next_note)).await
     }
 
     async fn close(&self) {

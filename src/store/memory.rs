@@ -30,9 +30,7 @@ pub struct MemoryEngine {
 
 impl Default for MemoryEngine {
     fn default() -> Self {
-        Self {
-            map: Mutex::new(Some(Map::new())),
-        }
+        Self { map: Mutex::new(Some(Map::new())) }
     }
 }
 

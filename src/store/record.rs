@@ -29,6 +29,18 @@ pub struct InboxV1 {
     pub lane: Lane,
     /// When it was accepted.
     pub accepted_at: Timestamp,
+    /// Set once the answer is in the outbox: what the turn is closed with after the delivery.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub closing: Option<ClosingV1>,
+}
+
+/// How a turn will be closed when its sends are delivered.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClosingV1 {
+    /// What became of it, if every send arrives.
+    pub verdict: Verdict,
+    /// Details; may be empty.
+    pub reason: String,
 }
 
 /// How far a send has come.

@@ -212,9 +212,7 @@ impl Engine for SledEngine {
         visit: &mut Visit<'_>,
     ) -> Result<(), StoreError> {
         self.with(|opened| {
-            let mut rows = opened
-                .db
-                .range(range.start.as_slice()..range.end.as_slice());
+            let mut rows = opened.db.range(range.start.as_slice()..range.end.as_slice());
             while let Some(row) = match direction {
                 Direction::Forward => rows.next(),
                 Direction::Backward => rows.next_back(),

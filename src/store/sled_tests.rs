@@ -50,10 +50,7 @@ impl OnDisk {
 
     fn rows(&self) -> usize {
         let engine = SledEngine::open(&self.data_dir()).unwrap();
-        let range = KeyRange {
-            start: b"j".to_vec(),
-            end: b"k".to_vec(),
-        };
+        let range = KeyRange { start: b"j".to_vec(), end: b"k".to_vec() };
         let mut rows = 0;
         engine
             .scan(&range, Direction::Forward, &mut |_key, _value| {
@@ -93,10 +90,7 @@ fn files(disk: &OnDisk) -> Vec<(String, Vec<u8>)> {
 }
 
 fn cut(disk: &OnDisk, parts: u64) {
-    let log = File::options()
-        .write(true)
-        .open(disk.file("store/db"))
-        .unwrap();
+    let log = File::options().write(true).open(disk.file("store/db")).unwrap();
     let length = log.metadata().unwrap().len();
     log.set_len(length / parts).unwrap();
 }
@@ -152,8 +146,7 @@ fn stays_broken(disk: &OnDisk) {
         assert!(matches!(error, StoreError::Broken { .. }), "{error}");
         let left = files(disk);
         let left = |start: &str| {
-            left.iter()
-                .any(|(name, bytes)| name.starts_with(start) && !bytes.is_empty())
+            left.iter().any(|(name, bytes)| name.starts_with(start) && !bytes.is_empty())
         };
         assert!(left("db") && left("conf") && left("snap."));
         assert!(!disk.file("store.repair").exists() && !disk.file("store.replaced").exists());
@@ -240,10 +233,7 @@ fn a_newer_format_record_is_refused_too() {
         engine.apply(&batch).unwrap();
         engine.close();
         let error = disk.open().err();
-        assert!(matches!(
-            error,
-            Some(StoreError::Newer { found: 7, known: 1 })
-        ));
+        assert!(matches!(error, Some(StoreError::Newer { found: 7, known: 1 })));
     }
 }
 

@@ -17,12 +17,7 @@ pub struct Counters {
 impl Counters {
     /// How often the named event happened.
     pub fn count(&self, name: &str) -> u64 {
-        self.counts
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .get(name)
-            .copied()
-            .unwrap_or(0)
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner).get(name).copied().unwrap_or(0)
     }
 
     /// The counts in Prometheus text format.
@@ -30,9 +25,7 @@ impl Counters {
         let counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         let mut text = "# TYPE larkspur_events_total counter\n".to_owned();
         for (name, count) in counts.iter() {
-            text.push_str(&format!(
-                "larkspur_events_total{{event=\"{name}\"}} {count}\n"
-            ));
+            text.push_str(&format!("larkspur_events_total{{event=\"{name}\"}} {count}\n"));
         }
         text
     }
@@ -56,12 +49,8 @@ impl<S: Subscriber> Layer<S> for Counters {
         let mut name = EventName::default();
         event.record(&mut name);
         if let Some(name) = name.0 {
-            *self
-                .counts
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .entry(name)
-                .or_insert(0) += 1;
+            *self.counts.lock().unwrap_or_else(PoisonError::into_inner).entry(name).or_insert(0) +=
+                1;
         }
     }
 }
@@ -83,10 +72,6 @@ mod tests {
             tracing::info!("not an event");
         });
         assert_eq!(counters.count("draining"), 2);
-        assert!(
-            counters
-                .render()
-                .contains("larkspur_events_total{event=\"draining\"} 2")
-        );
+        assert!(counters.render().contains("larkspur_events_total{event=\"draining\"} 2"));
     }
 }

@@ -52,10 +52,7 @@ pub enum Event<'a> {
         turn: &'a dyn Shown,
     },
     /// The platform delivered an event again.
-    Duplicate {
-        /// The bot.
-        bot: &'a str,
-    },
+    Duplicate,
     /// An event that starts no work.
     NoWork {
         /// The bot.
@@ -162,27 +159,17 @@ pub enum Event<'a> {
 impl Event<'_> {
     /// Writes the log line; the counting layer sees it by its `event` field.
     #[expect(
-        clippy::too_many_lines,
-        reason = "a table: one arm an event, nothing to factor out"
-    )]
-    #[expect(
         clippy::cognitive_complexity,
         reason = "the logging macros branch, this table does not"
     )]
     pub fn emit(&self) {
         use tracing::{error, info, warn};
         match self {
-            Self::Listening {
-                address,
-                startup_ms,
-            } => {
+            Self::Listening { address, startup_ms } => {
                 info!(event = "listening", %address, startup_ms, "the server accepts connections");
             }
             Self::BotNotStarted { bot, reason } => {
-                error!(
-                    event = "bot_not_started",
-                    bot, reason, "a bot is not started"
-                );
+                error!(event = "bot_not_started", bot, reason, "a bot is not started");
             }
             Self::BotReady { bot } => {
                 info!(event = "bot_ready", bot, "a bot knows its identity");
@@ -191,53 +178,34 @@ impl Event<'_> {
                 warn!(event = "bot_identity_failed", bot, %error, "a bot could not learn its identity");
             }
             Self::RequestRefused { bot, status, code } => {
-                warn!(
-                    event = "request_refused",
-                    bot, status, code, "a request was refused"
-                );
+                warn!(event = "request_refused", bot, status, code, "a request was refused");
             }
             Self::Accepted { turn } => {
                 info!(event = "accepted", %turn, "an event is stored and acknowledged");
             }
-            Self::Duplicate { bot } => {
-                info!(event = "duplicate", bot, "an event was delivered again");
-            }
+            Self::Duplicate => info!(event = "duplicate", "an event was delivered again"),
             Self::NoWork { bot, verdict } => {
                 info!(event = "no_work", bot, verdict, "an event starts no work");
             }
             Self::NotAccepted { error } => {
                 error!(event = "not_accepted", %error, "an event could not be stored");
             }
-            Self::TurnClosed {
-                turn,
-                verdict,
-                elapsed_ms,
-            } => {
+            Self::TurnClosed { turn, verdict, elapsed_ms } => {
                 info!(event = "turn_closed", %turn, verdict, elapsed_ms, "a turn ended");
             }
             Self::TurnFailed { turn, error } => {
                 error!(event = "turn_failed", %turn, %error, "a turn could not go on");
             }
             Self::Recovered { turns } => {
-                info!(
-                    event = "recovered",
-                    turns, "unfinished work is taken up again"
-                );
+                info!(event = "recovered", turns, "unfinished work is taken up again");
             }
             Self::ModelFailed { model, error } => {
                 warn!(event = "model_failed", model, %error, "a model call failed");
             }
             Self::ToolDenied { tool, reason } => {
-                info!(
-                    event = "tool_denied",
-                    tool, reason, "a tool call was not allowed"
-                );
+                info!(event = "tool_denied", tool, reason, "a tool call was not allowed");
             }
-            Self::SendRetried {
-                turn,
-                failures,
-                error,
-            } => {
+            Self::SendRetried { turn, failures, error } => {
                 warn!(event = "send_retried", %turn, failures, %error, "a send failed and is repeated");
             }
             Self::SendAbandoned { turn, error } => {
@@ -247,10 +215,7 @@ impl Event<'_> {
                 warn!(event = "side_effect_failed", what, %error, "a side effect did not work");
             }
             Self::StoreRepaired { action } => {
-                warn!(
-                    event = "store_repaired",
-                    action, "the store was repaired at start"
-                );
+                warn!(event = "store_repaired", action, "the store was repaired at start");
             }
             Self::RecipeSkipped { file, reason } => {
                 warn!(event = "recipe_skipped", %file, %reason, "a knowledge file is not used");

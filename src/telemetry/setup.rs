@@ -30,9 +30,7 @@ pub fn init(filter: &str, format: LogFormat) -> Counters {
         LogFormat::Json => fmt::layer().json().with_writer(std::io::stderr).boxed(),
     };
     let output = lines.with_filter(filter);
-    let subscriber = tracing_subscriber::registry()
-        .with(counters.clone())
-        .with(output);
+    let subscriber = tracing_subscriber::registry().with(counters.clone()).with(output);
     if subscriber.try_init().is_err() {
         tracing::debug!("logging was started before");
     }

@@ -42,10 +42,7 @@ pub fn coerce_to_schema(
 ) -> Result<Value, ToolError> {
     let shape = Shape { aliases };
     let given = unwrap_text(arguments)?;
-    shape
-        .object(schema, &given, &Path::default())
-        .map(Value::Object)
-        .map_err(ToolError::from)
+    shape.object(schema, &given, &Path::default()).map(Value::Object).map_err(ToolError::from)
 }
 
 /// Some providers hand over the arguments as JSON text, and some models wrap that text again.
@@ -69,10 +66,7 @@ fn unwrap_text(arguments: &Value) -> Result<Map<String, Value>, ToolError> {
 fn not_an_object(got: &Value) -> ToolError {
     ToolError {
         code: ToolErrorCode::InvalidArguments,
-        text: format!(
-            "the arguments must be a JSON object; expected {{...}}, got {}",
-            shown(got)
-        ),
+        text: format!("the arguments must be a JSON object; expected {{...}}, got {}", shown(got)),
     }
 }
 
@@ -85,11 +79,7 @@ struct Misfit {
 
 impl Misfit {
     fn new(path: &Path, expected: impl Into<String>, got: &Value) -> Self {
-        Self {
-            field: path.0.clone(),
-            expected: expected.into(),
-            got: shown(got),
-        }
+        Self { field: path.0.clone(), expected: expected.into(), got: shown(got) }
     }
 
     fn missing(path: &Path, schema: &Value) -> Self {
@@ -151,17 +141,13 @@ impl Shape<'_> {
         path: &Path,
     ) -> Result<Map<String, Value>, Misfit> {
         let none = Map::new();
-        let properties = schema
-            .get("properties")
-            .and_then(Value::as_object)
-            .unwrap_or(&none);
+        let properties = schema.get("properties").and_then(Value::as_object).unwrap_or(&none);
         let open = schema.get("properties").is_none()
             || matches!(schema.get("additionalProperties"), Some(Value::Bool(true)));
         let mut named = Map::new();
         // Exact names first, so that an alias beside them is noticed whatever the order.
-        let (exact, other): (Vec<_>, Vec<_>) = given
-            .iter()
-            .partition(|(name, _)| properties.contains_key(*name));
+        let (exact, other): (Vec<_>, Vec<_>) =
+            given.iter().partition(|(name, _)| properties.contains_key(*name));
         for (name, value) in exact.into_iter().chain(other) {
             let target = self.property(name, properties, path);
             let target = match target {
@@ -300,11 +286,7 @@ fn unknown(path: &Path, name: &str, properties: &Map<String, Value>) -> Misfit {
     } else {
         format!("one of the arguments {}", known.join(", "))
     };
-    Misfit {
-        field: path.field(name).0,
-        expected,
-        got: "an unknown name".to_owned(),
-    }
+    Misfit { field: path.field(name).0, expected, got: "an unknown name".to_owned() }
 }
 
 #[cfg(test)]

@@ -43,10 +43,7 @@ fn values_of_a_near_type_are_taken_and_defaults_filled() {
         "file_paths": ["a.rs"], "mode": "fast", "filter": { "max_depth": 2 }
     });
     assert_eq!(fitted.unwrap(), expected);
-    assert_eq!(
-        fit(&json!({ "query": "x" })).unwrap(),
-        json!({ "query": "x", "limit": 5 })
-    );
+    assert_eq!(fit(&json!({ "query": "x" })).unwrap(), json!({ "query": "x", "limit": 5 }));
 }
 
 #[test]
@@ -55,10 +52,7 @@ fn other_spellings_and_aliases_of_names_are_understood() {
     let paths = fit(&json!({ "q": "x", "filePaths": ["a"] })).unwrap();
     assert_eq!(paths["file_paths"], json!(["a"]));
     let twice = fit(&json!({ "q": "x", "query": "y" })).unwrap_err();
-    assert_eq!(
-        twice,
-        r#"argument `q`: expected `query` only once, got "x""#
-    );
+    assert_eq!(twice, r#"argument `q`: expected `query` only once, got "x""#);
 }
 
 #[test]
@@ -93,10 +87,7 @@ fn an_error_names_the_field_and_what_is_expected_and_got() {
         "argument `filter.max_depth`: expected integer (required), got nothing"
     );
     let unknown = fit(&json!({ "query": "x", "color": "red" })).unwrap_err();
-    assert!(
-        unknown.starts_with("argument `color`: expected one of"),
-        "{unknown}"
-    );
+    assert!(unknown.starts_with("argument `color`: expected one of"), "{unknown}");
     assert!(unknown.contains("`query`"), "{unknown}");
     let broken = fit(&Value::from("{\"query\": \"x")).unwrap_err();
     assert!(broken.contains("must be a JSON object"), "{broken}");
@@ -120,10 +111,7 @@ fn wrong_lists_are_refused() {
 fn equal_values_have_one_canonical_text() {
     let left: Value = serde_json::from_str(r#"{"b":[1,{"y":1,"x":"\""}],"a":null}"#).unwrap();
     let right: Value = serde_json::from_str(r#"{"a":null,"b":[1,{"x":"\"","y":1}]}"#).unwrap();
-    assert_eq!(
-        canonical_json(&left),
-        r#"{"a":null,"b":[1,{"x":"\"","y":1}]}"#
-    );
+    assert_eq!(canonical_json(&left), r#"{"a":null,"b":[1,{"x":"\"","y":1}]}"#);
     assert_eq!(canonical_json(&left), canonical_json(&right));
 }
 
@@ -190,11 +178,7 @@ fn reversed(value: &Value) -> Value {
     match value {
         Value::Object(map) => {
             let entries = map.iter().rev();
-            Value::Object(
-                entries
-                    .map(|(key, value)| (key.clone(), reversed(value)))
-                    .collect(),
-            )
+            Value::Object(entries.map(|(key, value)| (key.clone(), reversed(value))).collect())
         }
         Value::Array(items) => items.iter().map(reversed).collect(),
         scalar => scalar.clone(),

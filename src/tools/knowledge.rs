@@ -80,12 +80,7 @@ impl Tool for SearchKnowledge {
     }
 
     fn argument_aliases(&self) -> &'static [(&'static str, &'static str)] {
-        &[
-            ("keyword", "query"),
-            ("keywords", "query"),
-            ("q", "query"),
-            ("pattern", "query"),
-        ]
+        &[("keyword", "query"), ("keywords", "query"), ("q", "query"), ("pattern", "query")]
     }
 
     fn tier(&self) -> Tier {
@@ -108,11 +103,7 @@ impl Tool for SearchKnowledge {
         let (text, told) = hits_text(&found, context.output_chars_max);
         let hits = || found.iter().take(told);
         let sources = hits().flat_map(|hit| [hit.id.clone(), hit.source.clone()]);
-        Ok(ToolOutput {
-            text,
-            sources: sources.collect(),
-            is_news: told > 0,
-        })
+        Ok(ToolOutput { text, sources: sources.collect(), is_news: told > 0 })
     }
 }
 
@@ -240,13 +231,10 @@ fn recipe_text(recipe: &Recipe, chars_max: usize) -> String {
 }
 
 fn text_argument<'a>(arguments: &'a Value, name: &str) -> Result<&'a str, ToolError> {
-    arguments
-        .get(name)
-        .and_then(Value::as_str)
-        .ok_or_else(|| ToolError {
-            code: ToolErrorCode::InvalidArguments,
-            text: format!("argument `{name}`: expected string (required), got nothing"),
-        })
+    arguments.get(name).and_then(Value::as_str).ok_or_else(|| ToolError {
+        code: ToolErrorCode::InvalidArguments,
+        text: format!("argument `{name}`: expected string (required), got nothing"),
+    })
 }
 
 /// The answer of the knowledge base, unless the run is stopped first.

@@ -35,11 +35,7 @@ fn distance(wanted: &[char], known: &[char]) -> Option<usize> {
     if edits <= (known.len() / 3).max(2) && edits < known.len() {
         return Some(edits);
     }
-    let (short, long) = if wanted.len() < known.len() {
-        (wanted, known)
-    } else {
-        (known, wanted)
-    };
+    let (short, long) = if wanted.len() < known.len() { (wanted, known) } else { (known, wanted) };
     let contained = short.len() >= 3 && long.windows(short.len()).any(|part| part == short);
     contained.then_some(edits)
 }
@@ -69,11 +65,7 @@ mod tests {
     #[test]
     fn a_mistyped_name_finds_its_neighbours_and_nothing_else() {
         let known = ["search_knowledge", "get_recipe", "read_file", "list_files"];
-        assert_eq!(
-            near_names("SearchKnowlege", known),
-            ["search_knowledge"],
-            "an edit away"
-        );
+        assert_eq!(near_names("SearchKnowlege", known), ["search_knowledge"], "an edit away");
         assert_eq!(near_names("knowledge", known), ["search_knowledge"]);
         assert_eq!(near_names("file", known), ["read_file", "list_files"]);
         assert!(near_names("teleport", known).is_empty());

@@ -21,10 +21,7 @@ async fn a_message_is_answered_in_the_received_form() {
     );
     let reply = client.send(&chat.chat_id, &text, "").await;
     assert_eq!(reply.code(), 0, "{}", reply.text);
-    assert_eq!(
-        reply.data("/body/content"),
-        r#"{"text":"hi @_user_1 and @_all <at x>"}"#
-    );
+    assert_eq!(reply.data("/body/content"), r#"{"text":"hi @_user_1 and @_all <at x>"}"#);
     assert_eq!(reply.data("/mentions/0/id"), user.open_id);
     assert_eq!(reply.data("/mentions/0/id_type"), "open_id");
     assert_eq!(reply.data("/sender/id_type"), "app_id");
@@ -62,15 +59,9 @@ async fn malformed_sends_are_refused_and_make_no_message() {
         (with("msg_type", json!("interactive")), 230_001),
         (with("msg_type", json!("nonsense")), 230_001),
         (with("uuid", json!("u".repeat(51))), 99_992_402),
-        (
-            post(json!({"title": "no language", "content": [[]]})),
-            230_001,
-        ),
+        (post(json!({"title": "no language", "content": [[]]})), 230_001),
         (post(json!({"zh_cn": {"content": []}})), 230_001),
-        (
-            post(json!({"zh_cn": {"content": [[{"tag": "blink", "text": "x"}]]}})),
-            230_001,
-        ),
+        (post(json!({"zh_cn": {"content": [[{"tag": "blink", "text": "x"}]]}})), 230_001),
         (
             post(
                 json!({"zh_cn": {"content": [[{"tag": "md", "text": "x"}, {"tag": "text", "text": "y"}]]}}),
@@ -84,20 +75,10 @@ async fn malformed_sends_are_refused_and_make_no_message() {
     ];
     for (body, code) in cases {
         let reply = client.call("POST", SEND, Some(&body)).await;
-        assert_eq!(
-            (reply.status, reply.code()),
-            (400, code),
-            "{body} {}",
-            reply.text
-        );
+        assert_eq!((reply.status, reply.code()), (400, code), "{body} {}", reply.text);
     }
-    let no_type = client
-        .call("POST", "/open-apis/im/v1/messages", Some(&good))
-        .await;
-    assert_eq!(
-        no_type.json["error"]["field_violations"][0]["field"],
-        "receive_id_type"
-    );
+    let no_type = client.call("POST", "/open-apis/im/v1/messages", Some(&good)).await;
+    assert_eq!(no_type.json["error"]["field_violations"][0]["field"], "receive_id_type");
     let no_json = client.call("POST", SEND, None).await;
     assert_eq!(no_json.code(), 9_499);
     assert!(sim.visible("g1").is_empty());
@@ -144,10 +125,7 @@ async fn rights_are_checked() {
     assert_eq!(client.send(&p2p.chat_id, "hi", "").await.code(), 230_013);
     let mut body = text_message("ou_nobody", "hi", "");
     let path = "/open-apis/im/v1/messages?receive_id_type=open_id";
-    assert_eq!(
-        client.call("POST", path, Some(&body)).await.code(),
-        99_992_351
-    );
+    assert_eq!(client.call("POST", path, Some(&body)).await.code(), 99_992_351);
     body["receive_id"] = json!(sim.user("u2").open_id);
     assert_eq!(client.call("POST", path, Some(&body)).await.code(), 0);
     assert_eq!(sim.visible("p2p:u2").len(), 1);
@@ -164,20 +142,14 @@ async fn a_uuid_makes_one_message_an_hour() {
     assert_eq!(again.data("/body/content"), r#"{"text":"one"}"#);
     assert_eq!(sim.visible("g1").len(), 1);
     sim.switch(|switches| switches.uuid_repeat = UuidRepeat::Error);
-    assert_eq!(
-        client.send(&chat.chat_id, "two", "same").await.code(),
-        230_001
-    );
+    assert_eq!(client.send(&chat.chat_id, "two", "same").await.code(), 230_001);
     sim.advance(Duration::from_secs(3_600));
     let token = client.new_token().await;
     let client = Client { token, ..client };
     assert_eq!(client.send(&chat.chat_id, "three", "same").await.code(), 0);
     assert_eq!(sim.visible("g1").len(), 2);
     // A refused send does not use its uuid up.
-    assert_eq!(
-        client.send("oc_unknown", "x", "other").await.code(),
-        230_034
-    );
+    assert_eq!(client.send("oc_unknown", "x", "other").await.code(), 230_034);
     assert_eq!(client.send(&chat.chat_id, "x", "other").await.code(), 0);
 }
 
@@ -200,17 +172,11 @@ async fn replies_name_their_parent_and_stay_in_its_thread() {
     let thread = opened.data("/thread_id");
     assert!(thread.starts_with("omt_"), "{}", opened.text);
     let inner = client.reply(opened.data("/message_id"), "deeper").await;
-    assert_eq!(
-        (inner.data("/thread_id"), inner.data("/root_id")),
-        (thread, asked.as_str())
-    );
+    assert_eq!((inner.data("/thread_id"), inner.data("/root_id")), (thread, asked.as_str()));
     assert_eq!(sim.answers_to(&asked).len(), 2);
     let direct = sim.says("u1", &sim.p2p("u1").chat_id, "hi").unwrap();
     let path = format!("/open-apis/im/v1/messages/{direct}/reply");
-    assert_eq!(
-        client.call("POST", &path, Some(&body)).await.code(),
-        230_071
-    );
+    assert_eq!(client.call("POST", &path, Some(&body)).await.code(), 230_071);
     sim.recalls(&asked).unwrap();
     assert_eq!(client.reply(&asked, "late").await.code(), 230_011);
     assert_eq!(client.reply("om_unknown", "late").await.code(), 230_110);

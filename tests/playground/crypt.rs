@@ -44,9 +44,7 @@ fn every_damaged_envelope_of_the_vectors_is_refused() {
 #[test]
 fn every_event_signature_of_the_vectors_is_computed_alike() {
     let vectors = vectors();
-    let cases = vectors["event_signature_sha256"]["cases"]
-        .as_array()
-        .unwrap();
+    let cases = vectors["event_signature_sha256"]["cases"].as_array().unwrap();
     assert!(cases.len() >= 5, "{}", cases.len());
     for case in cases {
         let signature = sign(
@@ -55,11 +53,6 @@ fn every_event_signature_of_the_vectors_is_computed_alike() {
             field(case, "encrypt_key"),
             field(case, "body").as_bytes(),
         );
-        assert_eq!(
-            signature,
-            field(case, "signature_sha256_hex"),
-            "{}",
-            case["name"]
-        );
+        assert_eq!(signature, field(case, "signature_sha256_hex"), "{}", case["name"]);
     }
 }

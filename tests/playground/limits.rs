@@ -13,27 +13,9 @@ async fn too_long_messages_are_refused_by_their_bytes() {
     let chat = sim.group("g1", &["u1"]);
     let client = Client::of(&sim).await;
     // 149 KB of Chinese fit, the next KB does not; a quotation mark counts as it is escaped.
-    assert_eq!(
-        client
-            .send(&chat.chat_id, &"字".repeat(149 * 1024 / 3), "")
-            .await
-            .code(),
-        0
-    );
-    assert_eq!(
-        client
-            .send(&chat.chat_id, &"字".repeat(150 * 1024 / 3), "")
-            .await
-            .code(),
-        230_025
-    );
-    assert_eq!(
-        client
-            .send(&chat.chat_id, &"\"".repeat(60 * 1024), "")
-            .await
-            .code(),
-        230_025
-    );
+    assert_eq!(client.send(&chat.chat_id, &"字".repeat(149 * 1024 / 3), "").await.code(), 0);
+    assert_eq!(client.send(&chat.chat_id, &"字".repeat(150 * 1024 / 3), "").await.code(), 230_025);
+    assert_eq!(client.send(&chat.chat_id, &"\"".repeat(60 * 1024), "").await.code(), 230_025);
     let content = json!({"zh_cn": {"content": [[{"tag": "text", "text": "x".repeat(30 * 1024)}]]}});
     let body =
         json!({"receive_id": chat.chat_id, "msg_type": "post", "content": content.to_string()});
@@ -59,10 +41,7 @@ async fn rates_hold_only_while_they_are_switched_on() {
     sim.advance(Duration::from_secs(1));
     assert_eq!(client.send(&chat.chat_id, "x", "").await.code(), 0);
     sim.advance(Duration::from_secs(1));
-    let path = format!(
-        "/open-apis/im/v1/messages/{}",
-        sim.visible("g1")[0].message_id
-    );
+    let path = format!("/open-apis/im/v1/messages/{}", sim.visible("g1")[0].message_id);
     for _ in 0..50 {
         assert_eq!(client.call("GET", &path, None).await.code(), 0);
     }

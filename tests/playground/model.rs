@@ -26,10 +26,7 @@ async fn ask(model: &ModelServer, body: &Value) -> Result<(u16, String), reqwest
     while let Some(chunk) = response.chunk().await? {
         answer.extend_from_slice(&chunk);
     }
-    Ok((
-        response.status().as_u16(),
-        String::from_utf8(answer).unwrap(),
-    ))
+    Ok((response.status().as_u16(), String::from_utf8(answer).unwrap()))
 }
 
 async fn answer(model: &ModelServer, text: &str) -> Value {
@@ -42,16 +39,10 @@ async fn it_echoes_plain_and_streamed() {
     let model = ModelServer::start(Mode::Echo).await;
     model.allow_models(&["test-model"]);
     let whole = answer(&model, "你好 world").await;
-    assert_eq!(
-        whole["choices"][0]["message"]["content"],
-        "answer to: 你好 world"
-    );
+    assert_eq!(whole["choices"][0]["message"]["content"], "answer to: 你好 world");
     let (status, body) = ask(&model, &request("你好 world", true)).await.unwrap();
     assert_eq!(status, 200);
-    let events: Vec<&str> = body
-        .split("\n\n")
-        .filter(|event| !event.is_empty())
-        .collect();
+    let events: Vec<&str> = body.split("\n\n").filter(|event| !event.is_empty()).collect();
     assert_eq!(events.last(), Some(&"data: [DONE]"));
     let chunks: Vec<Value> = events[..events.len() - 1]
         .iter()
@@ -85,10 +76,7 @@ async fn a_script_is_followed_and_then_the_next_rule_decides() {
         ])),
     ];
     let model = ModelServer::with_rules(rules).await;
-    assert_eq!(
-        answer(&model, "a secret").await["choices"][0]["message"]["content"],
-        "ok"
-    );
+    assert_eq!(answer(&model, "a secret").await["choices"][0]["message"]["content"], "ok");
     let call = answer(&model, "go").await;
     let function = &call["choices"][0]["message"]["tool_calls"][0]["function"];
     assert_eq!(
@@ -102,18 +90,9 @@ async fn a_script_is_followed_and_then_the_next_rule_decides() {
     let bad = answer(&model, "go").await;
     let arguments = &bad["choices"][0]["message"]["tool_calls"][0]["function"]["arguments"];
     assert!(serde_json::from_str::<Value>(arguments.as_str().unwrap()).is_err());
-    assert_eq!(
-        answer(&model, "go").await["choices"][0]["message"]["content"],
-        ""
-    );
-    assert_eq!(
-        answer(&model, "go").await["choices"][0]["message"]["content"],
-        "late"
-    );
-    assert_eq!(
-        answer(&model, "go").await["choices"][0]["message"]["content"],
-        "answer to: go"
-    );
+    assert_eq!(answer(&model, "go").await["choices"][0]["message"]["content"], "");
+    assert_eq!(answer(&model, "go").await["choices"][0]["message"]["content"], "late");
+    assert_eq!(answer(&model, "go").await["choices"][0]["message"]["content"], "answer to: go");
 }
 
 #[tokio::test]
@@ -139,18 +118,8 @@ async fn cut_streams_break_and_hang_ups_are_noticed() {
 #[tokio::test]
 async fn an_obedient_model_calls_and_reports() {
     let model = ModelServer::start(Mode::Obedient).await;
-    let called = answer(
-        &model,
-        "please\ncall search {\"query\":\"a\"}\ncall search {}",
-    )
-    .await;
-    assert_eq!(
-        called["choices"][0]["message"]["tool_calls"]
-            .as_array()
-            .unwrap()
-            .len(),
-        2
-    );
+    let called = answer(&model, "please\ncall search {\"query\":\"a\"}\ncall search {}").await;
+    assert_eq!(called["choices"][0]["message"]["tool_calls"].as_array().unwrap().len(), 2);
     let mut body = request("call search {}", false);
     let messages = body["messages"].as_array_mut().unwrap();
     let call =
@@ -159,10 +128,7 @@ async fn an_obedient_model_calls_and_reports() {
     messages.push(json!({"role": "tool", "tool_call_id": "c1", "content": "found it"}));
     let (_, reported) = ask(&model, &body).await.unwrap();
     assert!(reported.contains("results: found it"), "{reported}");
-    assert_eq!(
-        answer(&model, "say hello").await["choices"][0]["message"]["content"],
-        "hello"
-    );
+    assert_eq!(answer(&model, "say hello").await["choices"][0]["message"]["content"], "hello");
     model.assert_clean();
 }
 
@@ -175,18 +141,11 @@ async fn an_obstinate_model_never_stops_and_a_random_one_repeats_itself_by_seed(
         most: Duration::from_millis(5),
     });
     for _ in 0..3 {
-        assert_eq!(
-            answer(&model, "x").await["choices"][0]["finish_reason"],
-            "tool_calls"
-        );
+        assert_eq!(answer(&model, "x").await["choices"][0]["finish_reason"], "tool_calls");
     }
     let mut runs = Vec::new();
     for _ in 0..2 {
-        let model = ModelServer::start(Mode::Random {
-            seed: 3,
-            failures_per_mille: 300,
-        })
-        .await;
+        let model = ModelServer::start(Mode::Random { seed: 3, failures_per_mille: 300 }).await;
         let mut outcomes = Vec::new();
         for _ in 0..30 {
             let outcome = ask(&model, &request("x", true)).await;

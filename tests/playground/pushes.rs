@@ -84,19 +84,13 @@ async fn a_failed_push_climbs_the_ladder_and_then_gives_up() {
         assert_eq!(app.received().len(), tries);
         sim.advance(Duration::from_millis(1));
     }
-    let done = sim
-        .wait_until(PATIENCE, |sim| (sim.pushes().len() == 5).then_some(()))
-        .await;
+    let done = sim.wait_until(PATIENCE, |sim| (sim.pushes().len() == 5).then_some(())).await;
     assert!(done.is_some());
     assert_eq!(sim.retries_waiting(), 0);
     let pushes = sim.pushes_of(&message_id);
     let attempts: Vec<u32> = pushes.iter().map(|push| push.attempt).collect();
     assert_eq!(attempts, [1, 2, 3, 4, 5]);
-    assert!(
-        pushes
-            .iter()
-            .all(|push| push.event_id == pushes[0].event_id && !push.delivered())
-    );
+    assert!(pushes.iter().all(|push| push.event_id == pushes[0].event_id && !push.delivered()));
     let received = app.received();
     let signature = |n: usize| received[n].headers["x-lark-signature"].clone();
     assert_ne!(signature(0), signature(1));
@@ -110,14 +104,10 @@ async fn a_retry_keeps_or_changes_its_id_and_signature_as_switched() {
     let chat = sim.p2p("u1");
     sim.switch(|switches| switches.retry_signature = RetrySignature::Old);
     sim.says("u1", &chat.chat_id, "old").unwrap();
-    let first = sim
-        .wait_until(PATIENCE, |sim| (sim.retries_waiting() == 1).then_some(()))
-        .await;
+    let first = sim.wait_until(PATIENCE, |sim| (sim.retries_waiting() == 1).then_some(())).await;
     assert!(first.is_some());
     sim.advance(Duration::from_secs(15));
-    let second = sim
-        .wait_until(PATIENCE, |sim| (sim.pushes().len() == 2).then_some(()))
-        .await;
+    let second = sim.wait_until(PATIENCE, |sim| (sim.pushes().len() == 2).then_some(())).await;
     assert!(second.is_some());
     let received = app.received();
     assert_eq!(received[0].body, received[1].body);
@@ -127,24 +117,13 @@ async fn a_retry_keeps_or_changes_its_id_and_signature_as_switched() {
     );
     sim.switch(|switches| switches.retry_event_id = RetryEventId::New);
     sim.says("u1", &chat.chat_id, "new").unwrap();
-    let third = sim
-        .wait_until(PATIENCE, |sim| (sim.retries_waiting() == 1).then_some(()))
-        .await;
+    let third = sim.wait_until(PATIENCE, |sim| (sim.retries_waiting() == 1).then_some(())).await;
     assert!(third.is_some());
     sim.advance(Duration::from_secs(15));
-    let fourth = sim
-        .wait_until(PATIENCE, |sim| (sim.pushes().len() == 4).then_some(()))
-        .await;
+    let fourth = sim.wait_until(PATIENCE, |sim| (sim.pushes().len() == 4).then_some(())).await;
     assert!(fourth.is_some());
-    let events: Vec<_> = app
-        .received()
-        .iter()
-        .map(|request| opened(&request.body))
-        .collect();
-    assert_ne!(
-        events[2]["header"]["event_id"],
-        events[3]["header"]["event_id"]
-    );
+    let events: Vec<_> = app.received().iter().map(|request| opened(&request.body)).collect();
+    assert_ne!(events[2]["header"]["event_id"], events[3]["header"]["event_id"]);
     assert_eq!(events[2]["event"], events[3]["event"]);
 }
 
@@ -167,18 +146,9 @@ async fn first_tries_of_one_chat_come_in_order() {
             .iter()
             .map(|request| opened(&request.body))
             .filter(|event| event["event"]["message"]["chat_id"] == chat_id.as_str())
-            .map(|event| {
-                event["event"]["message"]["message_id"]
-                    .as_str()
-                    .unwrap()
-                    .to_owned()
-            })
+            .map(|event| event["event"]["message"]["message_id"].as_str().unwrap().to_owned())
             .collect();
-        let said: Vec<String> = sim
-            .visible(chat)
-            .into_iter()
-            .map(|seen| seen.message_id)
-            .collect();
+        let said: Vec<String> = sim.visible(chat).into_iter().map(|seen| seen.message_id).collect();
         assert_eq!(order, said);
     }
 }
@@ -212,24 +182,14 @@ async fn duplicates_arrive_together_and_without_retries() {
     let chat = sim.p2p("u1");
     let message_id = sim.says("u1", &chat.chat_id, "hi").unwrap();
     assert!(sim.pushed(PATIENCE).await);
-    let same = sim
-        .duplicate(&message_id, 10, RetryEventId::Same)
-        .await
-        .unwrap();
-    let fresh = sim
-        .duplicate(&message_id, 2, RetryEventId::New)
-        .await
-        .unwrap();
+    let same = sim.duplicate(&message_id, 10, RetryEventId::Same).await.unwrap();
+    let fresh = sim.duplicate(&message_id, 2, RetryEventId::New).await.unwrap();
     assert_eq!((same.len(), fresh.len(), app.received().len()), (10, 2, 13));
     assert!(same.iter().all(|push| push.kind == PushKind::Duplicate));
     assert!(same.iter().all(|push| push.event_id == same[0].event_id));
     assert_ne!(fresh[0].event_id, fresh[1].event_id);
     assert_eq!(sim.retries_waiting(), 0);
-    assert!(
-        sim.duplicate("om_unknown", 1, RetryEventId::Same)
-            .await
-            .is_err()
-    );
+    assert!(sim.duplicate("om_unknown", 1, RetryEventId::Same).await.is_err());
 }
 
 #[tokio::test]
@@ -246,9 +206,7 @@ async fn a_held_message_is_pushed_only_when_a_test_says_so() {
     };
     let message_id = sim.say(&say).unwrap();
     assert!(sim.pushes().is_empty());
-    sim.duplicate(&message_id, 1, RetryEventId::Same)
-        .await
-        .unwrap();
+    sim.duplicate(&message_id, 1, RetryEventId::Same).await.unwrap();
     let event = opened(&app.received()[0].body);
     assert_eq!(event["event"]["sender"]["sender_type"], "app");
     assert!(event["event"]["message"].get("content").is_none());
@@ -267,10 +225,7 @@ async fn the_handshake_wants_its_challenge_back() {
     assert_eq!(opened(&request.body)["type"], "url_verification");
     app.answer_challenge_with("something else");
     let bad = sim.verify_url().await.unwrap();
-    assert_eq!(
-        (bad.accepted, bad.reason.as_str()),
-        (false, "the challenge did not come back")
-    );
+    assert_eq!((bad.accepted, bad.reason.as_str()), (false, "the challenge did not come back"));
 }
 
 #[tokio::test]
@@ -323,15 +278,9 @@ async fn recalls_and_reactions_are_pushed() {
     sim.reacts("u1", &message_id, "OK").unwrap();
     sim.recalls(&message_id).unwrap();
     assert!(sim.pushed(PATIENCE).await);
-    let events: Vec<_> = app
-        .received()
-        .iter()
-        .map(|request| opened(&request.body))
-        .collect();
-    let types: Vec<&str> = events
-        .iter()
-        .map(|event| event["header"]["event_type"].as_str().unwrap())
-        .collect();
+    let events: Vec<_> = app.received().iter().map(|request| opened(&request.body)).collect();
+    let types: Vec<&str> =
+        events.iter().map(|event| event["header"]["event_type"].as_str().unwrap()).collect();
     assert_eq!(
         types,
         [
@@ -342,10 +291,7 @@ async fn recalls_and_reactions_are_pushed() {
         ]
     );
     assert_eq!(events[1]["event"]["app_id"], "cli_a1b2c3d4e5f60718");
-    assert_eq!(
-        events[2]["event"]["user_id"]["open_id"],
-        sim.user("u1").open_id
-    );
+    assert_eq!(events[2]["event"]["user_id"]["open_id"], sim.user("u1").open_id);
     assert_eq!(events[3]["event"]["recall_type"], "message_owner");
 }
 
@@ -363,10 +309,7 @@ async fn an_app_that_does_not_answer_in_time_is_tried_again() {
     sim.says("u1", &sim.p2p("u1").chat_id, "hi").unwrap();
     assert!(sim.pushed(PATIENCE).await);
     let push = sim.pushes().pop().unwrap();
-    assert_eq!(
-        (push.status, push.answer.as_str()),
-        (None, "no answer within 50 ms")
-    );
+    assert_eq!((push.status, push.answer.as_str()), (None, "no answer within 50 ms"));
     assert_eq!(push.next_try_at_ms, Some(push.at_ms + 15_000));
     assert_eq!(sim.retries_waiting(), 1);
 }

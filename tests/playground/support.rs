@@ -19,19 +19,12 @@ use tokio_util::sync::CancellationToken;
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
 pub(crate) async fn playground() -> Playground {
-    playground_with(Settings {
-        seed: Some(7),
-        time_scale: 0,
-        ..Settings::default()
-    })
-    .await
+    playground_with(Settings { seed: Some(7), time_scale: 0, ..Settings::default() }).await
 }
 
 pub(crate) async fn playground_with(settings: Settings) -> Playground {
     let clock = ManualClock::at(Timestamp::from_millis(1_760_000_000_000));
-    Playground::start(settings, CancellationToken::new(), Arc::new(clock))
-        .await
-        .unwrap()
+    Playground::start(settings, CancellationToken::new(), Arc::new(clock)).await.unwrap()
 }
 
 /// What a call answered.
@@ -78,11 +71,7 @@ pub(crate) fn http() -> reqwest::Client {
 
 impl Client {
     pub(crate) fn anonymous(sim: &Playground) -> Self {
-        Self {
-            http: http(),
-            base: sim.base_url(),
-            token: String::new(),
-        }
+        Self { http: http(), base: sim.base_url(), token: String::new() }
     }
 
     pub(crate) async fn of(sim: &Playground) -> Self {
@@ -95,18 +84,10 @@ impl Client {
         let body = serde_json::json!({
             "app_id": "cli_a1b2c3d4e5f60718", "app_secret": "playground-app-secret",
         });
-        let reply = self
-            .call(
-                "POST",
-                "/open-apis/auth/v3/tenant_access_token/internal",
-                Some(&body),
-            )
-            .await;
+        let reply =
+            self.call("POST", "/open-apis/auth/v3/tenant_access_token/internal", Some(&body)).await;
         assert_eq!(reply.code(), 0, "{}", reply.text);
-        reply.json["tenant_access_token"]
-            .as_str()
-            .unwrap()
-            .to_owned()
+        reply.json["tenant_access_token"].as_str().unwrap().to_owned()
     }
 
     pub(crate) async fn call(&self, method: &str, path: &str, body: Option<&Value>) -> Reply {
@@ -149,8 +130,7 @@ impl Client {
 
     pub(crate) async fn reply(&self, message_id: &str, text: &str) -> Reply {
         let path = format!("/open-apis/im/v1/messages/{message_id}/reply");
-        self.call("POST", &path, Some(&text_message("", text, "")))
-            .await
+        self.call("POST", &path, Some(&text_message("", text, ""))).await
     }
 }
 
@@ -186,9 +166,8 @@ impl App {
     pub(crate) async fn answering(statuses: &[u16]) -> Self {
         let inbox = Arc::new(Inbox::default());
         inbox.statuses.lock().unwrap().extend(statuses);
-        let router = axum::Router::new()
-            .route("/events", post(receive))
-            .with_state(Arc::clone(&inbox));
+        let router =
+            axum::Router::new().route("/events", post(receive)).with_state(Arc::clone(&inbox));
         let local = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
         let listener = tokio::net::TcpListener::bind(local).await.unwrap();
         let url = format!("http://{}/events", listener.local_addr().unwrap());
@@ -225,10 +204,7 @@ async fn receive(
     body: Bytes,
 ) -> (StatusCode, String) {
     let body = String::from_utf8(body.to_vec()).unwrap();
-    inbox.received.lock().unwrap().push(Received {
-        headers,
-        body: body.clone(),
-    });
+    inbox.received.lock().unwrap().push(Received { headers, body: body.clone() });
     let status = inbox.statuses.lock().unwrap().pop_front().unwrap_or(200);
     let forced = inbox.challenge.lock().unwrap().clone();
     let event = opened(&body);

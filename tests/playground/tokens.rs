@@ -20,13 +20,7 @@ async fn a_token_is_the_same_until_half_an_hour_is_left_and_then_both_hold() {
     assert_ne!(second, first);
     for token in [&first, &second] {
         client.token.clone_from(token);
-        assert_eq!(
-            client
-                .call("GET", "/open-apis/bot/v3/info", None)
-                .await
-                .code(),
-            0
-        );
+        assert_eq!(client.call("GET", "/open-apis/bot/v3/info", None).await.code(), 0);
     }
     sim.advance(Duration::from_secs(1_800));
     client.token = first;
@@ -42,10 +36,7 @@ async fn wrong_credentials_and_tokens_have_their_codes() {
         (json!({"app_id": "cli_a1b2c3d4e5f60718"}), 10_003),
         (json!({"app_id": 1, "app_secret": "x"}), 10_003),
         (json!({"app_id": "cli_unknown", "app_secret": "x"}), 10_014),
-        (
-            json!({"app_id": "cli_a1b2c3d4e5f60718", "app_secret": "x"}),
-            10_015,
-        ),
+        (json!({"app_id": "cli_a1b2c3d4e5f60718", "app_secret": "x"}), 10_015),
     ] {
         let reply = client.call("POST", TOKEN, Some(&body)).await;
         assert_eq!(reply.code(), code, "{}", reply.text);

@@ -56,9 +56,7 @@ impl Engine for Redb {
         let database = database.as_ref().ok_or(StoreError::Closed)?;
         let read = database.begin_read().map_err(disk)?;
         let table = read.open_table(TABLE).map_err(disk)?;
-        let mut rows = table
-            .range(range.start.as_slice()..range.end.as_slice())
-            .map_err(disk)?;
+        let mut rows = table.range(range.start.as_slice()..range.end.as_slice()).map_err(disk)?;
         while let Some(row) = match direction {
             Direction::Forward => rows.next(),
             Direction::Backward => rows.next_back(),

@@ -6,10 +6,7 @@
 //! `#[cfg(test)] #[path = "../support/llm_script.rs"] mod llm_script;` (without the `cfg` the lints
 //! do not see that it is a test).
 
-#![expect(
-    dead_code,
-    reason = "each test target uses another part of this module"
-)]
+#![expect(dead_code, reason = "each test target uses another part of this module")]
 
 #[path = "llm_script/captured.rs"]
 mod captured;
@@ -22,10 +19,7 @@ mod server;
 #[path = "llm_script/wire.rs"]
 mod wire;
 
-#[expect(
-    unused_imports,
-    reason = "each test target uses other names, and none the last"
-)]
+#[expect(unused_imports, reason = "each test target uses other names, and none the last")]
 pub(crate) use self::{
     captured::Captured,
     script::{Latency, Mode, Rule, ToolCall, Turn, When},

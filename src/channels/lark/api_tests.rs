@@ -28,11 +28,7 @@ async fn fifty_parallel_sends_fetch_one_token() {
 #[tokio::test]
 async fn fifty_parallel_sends_share_one_refused_token_fetch() {
     let platform = Platform::start().await;
-    platform.on(
-        TOKEN_CALL,
-        400,
-        &json!({"code": 10015, "msg": "wrong secret"}),
-    );
+    platform.on(TOKEN_CALL, 400, &json!({"code": 10015, "msg": "wrong secret"}));
     let api = platform.api(&testing::clock());
     let sends = join_all((0..50).map(|_| create(&api))).await;
     assert!(sends.iter().all(Result::is_err));
@@ -107,11 +103,7 @@ async fn an_invalid_token_is_renewed_once_and_the_call_repeated_once() {
 async fn other_refusals_are_not_repeated() {
     let platform = Platform::start().await;
     let api = platform.api(&testing::clock());
-    platform.on(
-        CREATE,
-        400,
-        &json!({"code": 230_002, "msg": "Bot not in chat"}),
-    );
+    platform.on(CREATE, 400, &json!({"code": 230_002, "msg": "Bot not in chat"}));
     let error = create(&api).await.unwrap_err();
     assert_eq!(platform.count(CREATE), 1);
     assert_eq!(
@@ -124,10 +116,7 @@ fn refused(endpoint: Endpoint, status: u16, code: Option<i64>) -> ApiError {
     ApiError {
         endpoint,
         status: Some(status),
-        failure: Failure::Refused {
-            code,
-            message: String::new(),
-        },
+        failure: Failure::Refused { code, message: String::new() },
         retry_after: None,
     }
 }
@@ -136,11 +125,7 @@ fn refused(endpoint: Endpoint, status: u16, code: Option<i64>) -> ApiError {
 fn every_row_of_the_code_table_says_what_to_do() {
     let retry = Disposition::Retry { after: None };
     for row in &ROWS {
-        let endpoint = if row.code == 231_015 {
-            Endpoint::React
-        } else {
-            Endpoint::Create
-        };
+        let endpoint = if row.code == 231_015 { Endpoint::React } else { Endpoint::Create };
         let error = refused(endpoint, 400, Some(row.code));
         let (disposition, certainty) = match row.meaning {
             Meaning::Slower => (retry, Certainty::NotSent),
@@ -187,10 +172,7 @@ async fn the_platforms_wait_is_taken_over() {
     let api = platform.api(&testing::clock());
     let body = json!({"code": 99_991_400, "msg": "slow down"}).to_string();
     for (headers, seconds) in [
-        (
-            vec![("x-ogw-ratelimit-reset", "7"), ("retry-after", "9")],
-            7,
-        ),
+        (vec![("x-ogw-ratelimit-reset", "7"), ("retry-after", "9")], 7),
         (vec![("retry-after", "9")], 9),
         (vec![("retry-after", "999999")], 3600),
     ] {
@@ -243,11 +225,7 @@ async fn without_a_connection_nothing_was_sent() {
 #[tokio::test]
 async fn errors_show_no_secret() {
     let platform = Platform::start().await;
-    platform.on(
-        TOKEN_CALL,
-        400,
-        &json!({"code": 10014, "msg": "a\nb".repeat(500)}),
-    );
+    platform.on(TOKEN_CALL, 400, &json!({"code": 10014, "msg": "a\nb".repeat(500)}));
     let api = platform.api(&testing::clock());
     let error = create(&api).await.unwrap_err();
     let shown = format!("{error} {error:?} {api:?}");
@@ -262,9 +240,7 @@ async fn messages_go_out_as_the_platform_wants_them() {
     let api = platform.api(&testing::clock());
     let message = MessageId::new("om_1");
     create(&api).await.unwrap();
-    api.reply(&message, "<at user_id=\"all\">", true, "u-2")
-        .await
-        .unwrap();
+    api.reply(&message, "<at user_id=\"all\">", true, "u-2").await.unwrap();
     api.edit(&message, "new").await.unwrap();
     api.recall(&MessageId::new("om/../x?y")).await.unwrap();
     let seen: Vec<Seen> = platform.seen().into_iter().skip(1).collect();

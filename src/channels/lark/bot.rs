@@ -100,10 +100,7 @@ impl LarkBots {
 
     /// Replaces the whole set; requests under way finish with the bot they began with.
     pub fn replace(&self, bots: impl IntoIterator<Item = Arc<LarkBot>>) {
-        let by_name = bots
-            .into_iter()
-            .map(|bot| (bot.name.clone(), bot))
-            .collect();
+        let by_name = bots.into_iter().map(|bot| (bot.name.clone(), bot)).collect();
         *self.bots.write().unwrap_or_else(PoisonError::into_inner) = by_name;
     }
 

@@ -63,19 +63,12 @@ pub(super) fn render(
 
 fn text_message(text: &str, named: &[Named], own: Option<&UserId>) -> Rendered {
     let replaced = TextMentions::new(text, named, own).replace();
-    Rendered {
-        text: replaced.text,
-        mentions_all: replaced.everybody,
-        ..Rendered::default()
-    }
+    Rendered { text: replaced.text, mentions_all: replaced.everybody, ..Rendered::default() }
 }
 
 /// Characters without width, which clients leave at the ends of texts.
 fn is_invisible(character: char) -> bool {
-    matches!(
-        character,
-        '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{feff}' | '\u{180e}' | '\u{00ad}'
-    )
+    matches!(character, '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{feff}' | '\u{180e}' | '\u{00ad}')
 }
 
 /// `text` without white space and invisible characters at its ends; its inside is not touched.
@@ -93,13 +86,7 @@ fn trim_address(text: &str) -> &str {
 fn one_line(name: &str, chars_max: usize) -> String {
     let clean: String = name
         .chars()
-        .map(|character| {
-            if character.is_control() {
-                ' '
-            } else {
-                character
-            }
-        })
+        .map(|character| if character.is_control() { ' ' } else { character })
         .collect();
     crate::base::limit::ellipsis(trim(&clean), chars_max)
 }

@@ -22,13 +22,10 @@ fn text_of(text: &str, named: &[Named]) -> Rendered {
 
 #[test]
 fn ten_and_more_mentions_do_not_garble_each_other() {
-    let named: Vec<(String, String, String)> = (1..=12)
-        .map(|n| (format!("@_user_{n}"), format!("ou_{n}"), format!("N{n}")))
-        .collect();
-    let named: Vec<(&str, &str, &str)> = named
-        .iter()
-        .map(|(key, id, name)| (key.as_str(), id.as_str(), name.as_str()))
-        .collect();
+    let named: Vec<(String, String, String)> =
+        (1..=12).map(|n| (format!("@_user_{n}"), format!("ou_{n}"), format!("N{n}"))).collect();
+    let named: Vec<(&str, &str, &str)> =
+        named.iter().map(|(key, id, name)| (key.as_str(), id.as_str(), name.as_str())).collect();
     let rendered = text_of("@_user_1 @_user_10 @_user_12 @_user_2", &people(&named));
     assert_eq!(rendered.text, "@N1 @N10 @N12 @N2");
     assert_eq!(rendered.mentions.len(), 12);
@@ -53,11 +50,7 @@ fn the_own_mention_goes_and_white_space_inside_stays() {
     let rendered = text_of("@_user_1\nfn main() {\n    a  b\n}\n@_user_2", &named);
     assert_eq!(rendered.text, "fn main() {\n    a  b\n}\n@Rui");
     assert!(rendered.mentions_bot);
-    let names: Vec<&str> = rendered
-        .mentions
-        .iter()
-        .map(|mention| mention.name.as_str())
-        .collect();
+    let names: Vec<&str> = rendered.mentions.iter().map(|mention| mention.name.as_str()).collect();
     assert_eq!(names, ["Rui"]);
 }
 
@@ -125,16 +118,10 @@ fn every_other_type_is_named() {
     assert_eq!(shown("image", json!({"image_key": "k"})), "[image]");
     assert_eq!(shown("folder", json!({"file_name": "a"})), "[folder: a]");
     assert_eq!(
-        shown(
-            "file",
-            json!({"file_key": "k", "file_name": "../a\u{0}b\n.sh"})
-        ),
+        shown("file", json!({"file_key": "k", "file_name": "../a\u{0}b\n.sh"})),
         "[file: ../a b .sh]"
     );
-    assert_eq!(
-        shown("hologram_v9", json!({"n": 3})),
-        "[unsupported message: hologram_v9]"
-    );
+    assert_eq!(shown("hologram_v9", json!({"n": 3})), "[unsupported message: hologram_v9]");
     assert_eq!(shown("", json!({})), "[unsupported message: ]");
     let file = render("file", r#"{"file_key":"k","file_name":"a.pdf"}"#, &[], None);
     assert_eq!(

@@ -47,12 +47,9 @@ impl EnvelopeKey {
 
     /// Opens an envelope: base64 of the initialisation vector and the ciphertext.
     pub(super) fn open(&self, envelope: &str) -> Result<String, EnvelopeError> {
-        let mut bytes = STANDARD
-            .decode(envelope)
-            .map_err(|_malformed| EnvelopeError::Base64)?;
-        let (vector, ciphertext) = bytes
-            .split_first_chunk_mut::<BLOCK_BYTES>()
-            .ok_or(EnvelopeError::Length)?;
+        let mut bytes = STANDARD.decode(envelope).map_err(|_malformed| EnvelopeError::Base64)?;
+        let (vector, ciphertext) =
+            bytes.split_first_chunk_mut::<BLOCK_BYTES>().ok_or(EnvelopeError::Length)?;
         if ciphertext.is_empty() || ciphertext.len() % BLOCK_BYTES != 0 {
             return Err(EnvelopeError::Length);
         }
@@ -109,13 +106,7 @@ mod tests {
         let envelope = case["encrypt"].as_str().unwrap();
         let key = key(case);
         assert!(key.open(envelope).is_ok());
-        assert_eq!(
-            key.open(envelope.trim_end_matches('=')),
-            Err(EnvelopeError::Base64)
-        );
-        assert_eq!(
-            key.open(&format!("{envelope}\n")),
-            Err(EnvelopeError::Base64)
-        );
+        assert_eq!(key.open(envelope.trim_end_matches('=')), Err(EnvelopeError::Base64));
+        assert_eq!(key.open(&format!("{envelope}\n")), Err(EnvelopeError::Base64));
     }
 }

@@ -47,11 +47,7 @@ pub(super) fn decode(opened: Opened, receiver: Receiver<'_>) -> Result<Arrival, 
     if opened.head.event_type.as_deref() == Some(TYPE_MESSAGE) {
         decode_message(opened, receiver)
     } else {
-        Ok(Arrival::Notice(notice(
-            &opened,
-            receiver.bot,
-            Verdict::Filtered,
-        )))
+        Ok(Arrival::Notice(notice(&opened, receiver.bot, Verdict::Filtered)))
     }
 }
 
@@ -60,11 +56,7 @@ pub(super) fn decode_stale(opened: Opened, receiver: Receiver<'_>) -> Result<Arr
     if opened.head.event_type.as_deref() == Some(TYPE_MESSAGE) {
         message::note(opened, receiver.bot, Verdict::Stale).map(Arrival::Notice)
     } else {
-        Ok(Arrival::Notice(notice(
-            &opened,
-            receiver.bot,
-            Verdict::Stale,
-        )))
+        Ok(Arrival::Notice(notice(&opened, receiver.bot, Verdict::Stale)))
     }
 }
 
@@ -73,11 +65,7 @@ fn notice(opened: &Opened, bot: &BotName, verdict: Verdict) -> Notice {
     let event_type = head.event_type.as_deref().unwrap_or(TYPE_CARD_FIRST);
     let message = opened.message_concerned();
     // A callback of the first generation has neither id nor time; its update token is unique.
-    let id = head
-        .event_id
-        .as_deref()
-        .or(head.token.as_deref())
-        .unwrap_or("");
+    let id = head.event_id.as_deref().or(head.token.as_deref()).unwrap_or("");
     Notice {
         bot: bot.clone(),
         event_type: event_type.to_owned(),

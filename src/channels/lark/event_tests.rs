@@ -7,11 +7,7 @@ use crate::envelope::{AttachmentKind, ChatKind, Incoming, Relation, SenderKind};
 fn decode_body(body: &str, own: Option<&str>) -> Result<Arrival, DecodeError> {
     let bot = BotName::new("assistant");
     let own = own.map(UserId::new);
-    let receiver = Receiver {
-        bot: &bot,
-        app_id: APP,
-        own: own.as_ref(),
-    };
+    let receiver = Receiver { bot: &bot, app_id: APP, own: own.as_ref() };
     decode(Opened::parse(body.as_bytes()).unwrap(), receiver)
 }
 
@@ -35,28 +31,16 @@ const TEXTS: [(&str, &str); 56] = [
     ("003_text_only_mention.json", ""),
     ("004_text_only_mention_trailing_space.json", ""),
     ("005_text_at_all_no_mentions.json", "@all 十点开会"),
-    (
-        "007_text_literal_at_all.json",
-        "邮件组 @_all_hands 不是全员",
-    ),
-    (
-        "009_text_same_user_twice.json",
-        "@Rui Example 和 @Rui Example 是同一个人",
-    ),
-    (
-        "010_text_user_typed_placeholder.json",
-        "字面量 @_user_1 没有对应 mention",
-    ),
+    ("007_text_literal_at_all.json", "邮件组 @_all_hands 不是全员"),
+    ("009_text_same_user_twice.json", "@Rui Example 和 @Rui Example 是同一个人"),
+    ("010_text_user_typed_placeholder.json", "字面量 @_user_1 没有对应 mention"),
     ("011_text_mention_no_user_id.json", "hi"),
     ("012_text_user_id_null.json", "hi"),
     ("013_text_empty.json", ""),
     ("014_text_content_empty_object.json", ""),
     ("016_text_content_not_json.json", "plain words"),
     ("017_text_zero_width.json", ""),
-    (
-        "018_text_zero_width_inside.json",
-        "/\u{200b}status \u{200f}دخول\u{200e} ok",
-    ),
+    ("018_text_zero_width_inside.json", "/\u{200b}status \u{200f}دخول\u{200e} ok"),
     (
         "021_text_links.json",
         "见 [设计稿](https://example.com/a?x=1&y=(2)) 或 [me@example.com](mailto:me@example.com)",
@@ -64,10 +48,7 @@ const TEXTS: [(&str, &str); 56] = [
     ("025_text_reply_in_group.json", "同意"),
     ("027_text_thread_reply.json", "线程里继续"),
     ("029_text_topic_group_reply.json", "跟帖"),
-    (
-        "030_text_topic_reply_without_thread_id.json",
-        "无 thread_id",
-    ),
+    ("030_text_topic_reply_without_thread_id.json", "无 thread_id"),
     ("031_text_empty_string_ids.json", "hi"),
     ("033_text_from_other_bot.json", "ping"),
     ("034_text_from_app_legacy.json", "ping"),
@@ -80,10 +61,7 @@ const TEXTS: [(&str, &str); 56] = [
     ("043_text_duplicate_a.json", "重复投递"),
     ("044_text_duplicate_b.json", "重复投递"),
     ("045_text_stale.json", "一小时前"),
-    (
-        "046_post_simple.json",
-        "周报\n\n本周完成:\n[详情](https://example.com/x)",
-    ),
+    ("046_post_simple.json", "周报\n\n本周完成:\n[详情](https://example.com/x)"),
     (
         "047_post_nested.json",
         "看这里 [链接](https://example.com)\n[image]\n[video]\n[SMILE]<raw>\n---\n\
@@ -95,10 +73,7 @@ const TEXTS: [(&str, &str); 56] = [
     ("051_post_only_image.json", "[image]"),
     ("052_image.json", "[image]"),
     ("053_file.json", "[file: 年度 报告 (终版)#2.pdf]"),
-    (
-        "054_file_hostile_name.json",
-        "[file: ../../etc/pass wd\\..\\x.sh]",
-    ),
+    ("054_file_hostile_name.json", "[file: ../../etc/pass wd\\..\\x.sh]"),
     ("056_audio.json", "[voice message]"),
     ("057_media.json", "[video: 演示.mp4]"),
     ("058_sticker.json", "[sticker]"),
@@ -107,22 +82,13 @@ const TEXTS: [(&str, &str); 56] = [
     ("061_interactive_user_card.json", "[card]"),
     ("064_merge_forward.json", "[forwarded messages]"),
     ("065_location.json", "[location: 示例市示例区]"),
-    (
-        "066_system.json",
-        "[system message: {from_user} invited {to_chatters} to this chat.]",
-    ),
-    (
-        "067_system_divider.json",
-        "[system message: {divider_text}]",
-    ),
+    ("066_system.json", "[system message: {from_user} invited {to_chatters} to this chat.]"),
+    ("067_system_divider.json", "[system message: {divider_text}]"),
     ("070_vote.json", "[vote: 午饭]"),
     ("072_share_calendar_event.json", "[calendar event: 评审]"),
     ("073_calendar.json", "[calendar invitation: 评审]"),
     ("074_general_calendar.json", "[calendar event: 评审]"),
-    (
-        "075_unknown_type.json",
-        "[unsupported message: hologram_v9]",
-    ),
+    ("075_unknown_type.json", "[unsupported message: hologram_v9]"),
 ];
 
 fn index() -> Vec<Value> {
@@ -196,10 +162,8 @@ fn every_other_recorded_event_is_noted() {
 
 #[test]
 fn redeliveries_share_a_key_and_other_messages_do_not() {
-    let (first, again) = (
-        message("043_text_duplicate_a.json"),
-        message("044_text_duplicate_b.json"),
-    );
+    let (first, again) =
+        (message("043_text_duplicate_a.json"), message("044_text_duplicate_b.json"));
     assert_eq!(first.keys, again.keys);
     assert_eq!(first.keys[0].time(), first.message.timestamp);
     let renamed = changed("043_text_duplicate_a.json", |body| {
@@ -219,11 +183,7 @@ fn a_message_of_two_bots_has_two_keys() {
     let opened = || Opened::parse(event_file("001_text_p2p.json").as_bytes()).unwrap();
     let keys = |name: &str| {
         let bot = BotName::new(name);
-        let receiver = Receiver {
-            bot: &bot,
-            app_id: APP,
-            own: None,
-        };
+        let receiver = Receiver { bot: &bot, app_id: APP, own: None };
         match decode(opened(), receiver) {
             Ok(Arrival::Message(incoming)) => incoming.keys,
             other => panic!("{other:?}"),
@@ -239,22 +199,10 @@ fn the_sender_is_told_apart() {
         let incoming = message(file);
         (incoming.addressing.sender, incoming.message.sender.kind)
     };
-    assert_eq!(
-        of("001_text_p2p.json"),
-        (Relation::Colleague, SenderKind::User)
-    );
-    assert_eq!(
-        of("036_text_external_user.json"),
-        (Relation::Outsider, SenderKind::User)
-    );
-    assert_eq!(
-        of("033_text_from_other_bot.json"),
-        (Relation::Colleague, SenderKind::Agent)
-    );
-    assert_eq!(
-        of("035_text_from_self.json"),
-        (Relation::Itself, SenderKind::Agent)
-    );
+    assert_eq!(of("001_text_p2p.json"), (Relation::Colleague, SenderKind::User));
+    assert_eq!(of("036_text_external_user.json"), (Relation::Outsider, SenderKind::User));
+    assert_eq!(of("033_text_from_other_bot.json"), (Relation::Colleague, SenderKind::Agent));
+    assert_eq!(of("035_text_from_self.json"), (Relation::Itself, SenderKind::Agent));
     assert_eq!(of("034_text_from_app_legacy.json").1, SenderKind::Agent);
     // No tenant is told: nobody is taken for a colleague on trust.
     assert_eq!(of("039_text_missing_fields.json").0, Relation::Outsider);
@@ -284,10 +232,7 @@ fn destination_chat(incoming: &Incoming) -> String {
 
 #[test]
 fn times_of_every_length_and_type_are_understood() {
-    for file in [
-        "040_text_integer_timestamps.json",
-        "041_text_microsecond_header.json",
-    ] {
+    for file in ["040_text_integer_timestamps.json", "041_text_microsecond_header.json"] {
         let millis = message(file).message.timestamp.as_millis();
         assert!(millis.abs_diff(NOW_MS) < 100_000, "{file}: {millis}");
     }
@@ -304,10 +249,7 @@ fn a_chat_of_unknown_kind_counts_as_a_group() {
 #[test]
 fn without_an_identity_only_group_messages_that_name_somebody_wait() {
     let unknown = |file: &str| decode_body(&event_file(file), None);
-    assert_eq!(
-        unknown("002_text_group_at_bot.json").unwrap_err(),
-        DecodeError::IdentityUnknown
-    );
+    assert_eq!(unknown("002_text_group_at_bot.json").unwrap_err(), DecodeError::IdentityUnknown);
     assert!(unknown("001_text_p2p.json").is_ok());
     assert!(unknown("005_text_at_all_no_mentions.json").is_ok());
     let private = changed("002_text_group_at_bot.json", |body| {
@@ -350,11 +292,7 @@ fn a_message_without_id_chat_or_time_is_undecodable() {
 #[test]
 fn a_stale_message_is_noted_under_its_own_key() {
     let bot = BotName::new("assistant");
-    let receiver = Receiver {
-        bot: &bot,
-        app_id: APP,
-        own: None,
-    };
+    let receiver = Receiver { bot: &bot, app_id: APP, own: None };
     let opened = Opened::parse(event_file("002_text_group_at_bot.json").as_bytes()).unwrap();
     let Ok(Arrival::Notice(notice)) = decode_stale(opened, receiver) else {
         panic!("not a notice");

@@ -47,10 +47,7 @@ impl Default for Identity {
 impl Identity {
     /// What is known now.
     pub fn state(&self) -> IdentityState {
-        self.0
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// The bot's own id, once it is known.
@@ -86,22 +83,13 @@ pub fn learn_identity(bot: Arc<LarkBot>, tasks: &TaskSet) {
 async fn ask(bot: &LarkBot, failures: u32) -> Result<(), Duration> {
     let error = match bot.api().bot_info().await {
         Ok(info) => {
-            bot.identity().set(IdentityState::Known {
-                open_id: info.open_id,
-            });
-            Event::BotReady {
-                bot: bot.name().as_str(),
-            }
-            .emit();
+            bot.identity().set(IdentityState::Known { open_id: info.open_id });
+            Event::BotReady { bot: bot.name().as_str() }.emit();
             return Ok(());
         }
         Err(error) => error,
     };
-    Event::BotIdentityFailed {
-        bot: bot.name().as_str(),
-        error: &error,
-    }
-    .emit();
+    Event::BotIdentityFailed { bot: bot.name().as_str(), error: &error }.emit();
     let backoff = LEARN_BACKOFF.after_failures(failures.saturating_add(1));
     let (state, asked) = match error.disposition() {
         Disposition::Retry { after } => {

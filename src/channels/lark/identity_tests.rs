@@ -16,10 +16,7 @@ async fn the_identity_is_learnt_after_failures_and_the_task_ends() {
         &json!({"code": 0, "msg": "ok", "bot": {"open_id": OWN, "app_name": "gateway-bot"}}),
     );
     let bot = Arc::new(testing::bot(&platform.url, &testing::clock()));
-    assert_eq!(
-        bot.identity().state(),
-        IdentityState::Unknown { last_error: None }
-    );
+    assert_eq!(bot.identity().state(), IdentityState::Unknown { last_error: None });
     let tasks = TaskSet::new("test", CancellationToken::new());
     learn_identity(Arc::clone(&bot), &tasks);
     assert_eq!(tasks.join(Duration::from_secs(30)).await, 0);
@@ -31,11 +28,7 @@ async fn the_identity_is_learnt_after_failures_and_the_task_ends() {
 async fn refused_credentials_are_told_apart_from_an_unreachable_platform() {
     let platform = Platform::start().await;
     let bot = testing::bot(&platform.url, &testing::clock());
-    platform.on(
-        TOKEN_CALL,
-        400,
-        &json!({"code": 10014, "msg": "app secret invalid"}),
-    );
+    platform.on(TOKEN_CALL, 400, &json!({"code": 10014, "msg": "app secret invalid"}));
     assert!(ask(&bot, 0).await.is_err());
     let IdentityState::Refused { error } = bot.identity().state() else {
         panic!("not refused");
@@ -43,12 +36,7 @@ async fn refused_credentials_are_told_apart_from_an_unreachable_platform() {
     assert!(error.contains("10014"));
     platform.on(INFO, 500, &json!({}));
     assert_eq!(ask(&bot, 6).await, Err(Duration::from_secs(60)));
-    assert!(matches!(
-        bot.identity().state(),
-        IdentityState::Unknown {
-            last_error: Some(_)
-        }
-    ));
+    assert!(matches!(bot.identity().state(), IdentityState::Unknown { last_error: Some(_) }));
 }
 
 #[tokio::test]

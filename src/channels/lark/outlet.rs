@@ -64,14 +64,8 @@ async fn carry_out(api: &LarkApi, operation: &Operation, uuid: &str) -> Result<S
             Ok(message.as_str().to_owned())
         }
         Operation::React { message, reaction } => api.react(message, emoji(*reaction)).await,
-        Operation::Unreact {
-            message,
-            reaction,
-            reaction_id,
-        } => {
-            let removed = api
-                .unreact(message, emoji(*reaction), reaction_id.as_deref())
-                .await;
+        Operation::Unreact { message, reaction, reaction_id } => {
+            let removed = api.unreact(message, emoji(*reaction), reaction_id.as_deref()).await;
             done_or_gone(removed)
         }
         Operation::Recall { message } => done_or_gone(api.recall(message).await),
@@ -85,10 +79,7 @@ async fn reply(
     uuid: &str,
 ) -> Result<String, ApiError> {
     let id = match &destination.reply_to {
-        Some(message) => {
-            api.reply(message, text, destination.in_thread, uuid)
-                .await?
-        }
+        Some(message) => api.reply(message, text, destination.in_thread, uuid).await?,
         None => api.create(&destination.chat, text, uuid).await?,
     };
     Ok(id.as_str().to_owned())
@@ -125,11 +116,7 @@ impl Lookup for LarkOutlet {
         id: &MessageId,
     ) -> Result<Option<LookedUp>, LookupError> {
         let bot = self.bot(bot).ok_or_else(|| unknown(bot))?;
-        let record = bot
-            .api()
-            .get_message(id)
-            .await
-            .map_err(|error| lookup_error(&error))?;
+        let record = bot.api().get_message(id).await.map_err(|error| lookup_error(&error))?;
         Ok(record.map(|record| looked_up(bot.api(), record)))
     }
 
@@ -141,15 +128,9 @@ impl Lookup for LarkOutlet {
         limit: usize,
     ) -> Result<Vec<LookedUp>, LookupError> {
         let bot = self.bot(bot).ok_or_else(|| unknown(bot))?;
-        let records = bot
-            .api()
-            .history(chat, since, limit)
-            .await
-            .map_err(|error| lookup_error(&error))?;
-        Ok(records
-            .into_iter()
-            .map(|record| looked_up(bot.api(), record))
-            .collect())
+        let records =
+            bot.api().history(chat, since, limit).await.map_err(|error| lookup_error(&error))?;
+        Ok(records.into_iter().map(|record| looked_up(bot.api(), record)).collect())
     }
 }
 
@@ -164,10 +145,7 @@ fn looked_up(api: &LarkApi, record: MessageRecord) -> LookedUp {
 }
 
 fn unknown(bot: &BotName) -> LookupError {
-    LookupError {
-        text: format!("no Lark bot named {bot} runs here"),
-        retry_after: None,
-    }
+    LookupError { text: format!("no Lark bot named {bot} runs here"), retry_after: None }
 }
 
 /// How long to wait before asking again where the platform names no time.

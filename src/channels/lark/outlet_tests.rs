@@ -14,11 +14,7 @@ async fn outlet() -> (Platform, LarkOutlet) {
 }
 
 fn delivery(operation: Operation) -> Delivery {
-    Delivery {
-        bot: BotName::new("assistant"),
-        operation,
-        uuid: "u-1".to_owned(),
-    }
+    Delivery { bot: BotName::new("assistant"), operation, uuid: "u-1".to_owned() }
 }
 
 fn om_1() -> MessageId {
@@ -28,44 +24,24 @@ fn om_1() -> MessageId {
 #[tokio::test]
 async fn every_operation_reaches_the_platform() {
     let (platform, outlet) = outlet().await;
-    let destination = Destination::reply(
-        BotName::new("assistant"),
-        Channel::Lark,
-        ChatId::new("oc_1"),
-        om_1(),
-    );
+    let destination =
+        Destination::reply(BotName::new("assistant"), Channel::Lark, ChatId::new("oc_1"), om_1());
     let text = "hi".to_owned();
     let (message, reaction) = (om_1(), Reaction::Working);
     let operations = [
         (
-            Operation::Create {
-                destination: destination.clone(),
-                text: text.clone(),
-            },
+            Operation::Create { destination: destination.clone(), text: text.clone() },
             "POST /open-apis/im/v1/messages?receive_id_type=chat_id".to_owned(),
             "om_new",
         ),
         (
-            Operation::Reply {
-                destination,
-                text: text.clone(),
-            },
+            Operation::Reply { destination, text: text.clone() },
             format!("POST {MESSAGE}/reply"),
             "om_new",
         ),
+        (Operation::Finalise { message: message.clone(), text }, format!("PUT {MESSAGE}"), "om_1"),
         (
-            Operation::Finalise {
-                message: message.clone(),
-                text,
-            },
-            format!("PUT {MESSAGE}"),
-            "om_1",
-        ),
-        (
-            Operation::React {
-                message: message.clone(),
-                reaction,
-            },
+            Operation::React { message: message.clone(), reaction },
             format!("POST {MESSAGE}/reactions"),
             "r_new",
         ),
@@ -78,11 +54,7 @@ async fn every_operation_reaches_the_platform() {
             format!("DELETE {MESSAGE}/reactions/r_1"),
             "",
         ),
-        (
-            Operation::Recall { message },
-            format!("DELETE {MESSAGE}"),
-            "",
-        ),
+        (Operation::Recall { message }, format!("DELETE {MESSAGE}"), ""),
     ];
     for (operation, call, id) in operations {
         let delivered = outlet.deliver(&delivery(operation)).await.unwrap();
@@ -99,10 +71,7 @@ async fn what_is_gone_already_counts_as_taken_away() {
     platform.on(&format!("PUT {MESSAGE}"), 400, &gone);
     let recall = delivery(Operation::Recall { message: om_1() });
     assert!(outlet.deliver(&recall).await.is_ok());
-    let edit = delivery(Operation::Edit {
-        message: om_1(),
-        text: "x".to_owned(),
-    });
+    let edit = delivery(Operation::Edit { message: om_1(), text: "x".to_owned() });
     let error = outlet.deliver(&edit).await.unwrap_err();
     assert_eq!(error.disposition, Disposition::Reject);
     assert_eq!(error.code, Some(230_110));
@@ -130,11 +99,7 @@ async fn own_messages_are_recognised_when_looked_up() {
                 "sender": {"id": sender}, "body": {"content": "{\"text\":\"hi\"}"},
             }]}}),
         );
-        let found = outlet
-            .message(&BotName::new("assistant"), &om_1())
-            .await
-            .unwrap()
-            .unwrap();
+        let found = outlet.message(&BotName::new("assistant"), &om_1()).await.unwrap().unwrap();
         assert_eq!((found.own, found.text.as_str()), (own, "hi"));
     }
 }

@@ -61,11 +61,7 @@ impl LarkBotSettings {
     /// [`SettingsError::Missing`] names every key that is missing or empty.
     pub fn check(&self) -> Result<(), SettingsError> {
         let missing = self.missing_keys();
-        if missing.is_empty() {
-            Ok(())
-        } else {
-            Err(SettingsError::Missing(missing))
-        }
+        if missing.is_empty() { Ok(()) } else { Err(SettingsError::Missing(missing)) }
     }
 }
 
@@ -81,9 +77,6 @@ mod tests {
         settings.encrypt_key = Secret::new("");
         settings.verification_token = Secret::new("  ");
         let error = settings.check().unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "missing in [lark]: encrypt_key, verification_token"
-        );
+        assert_eq!(error.to_string(), "missing in [lark]: encrypt_key, verification_token");
     }
 }

@@ -41,28 +41,19 @@ mod tests {
     #[test]
     fn every_vector_is_covered_and_a_changed_byte_is_not() {
         let vectors = vectors();
-        let cases = vectors["event_signature_sha256"]["cases"]
-            .as_array()
-            .unwrap();
+        let cases = vectors["event_signature_sha256"]["cases"].as_array().unwrap();
         assert!(cases.len() >= 5);
         for case in cases {
             let text = |name: &str| case[name].as_str().unwrap().to_owned();
             let key = Secret::new(text("encrypt_key"));
             let (timestamp, nonce) = (text("timestamp"), text("nonce"));
             let (signature, body) = (text("signature_sha256_hex"), text("body"));
-            let signed = Signed {
-                timestamp: &timestamp,
-                nonce: &nonce,
-                signature: &signature,
-            };
+            let signed = Signed { timestamp: &timestamp, nonce: &nonce, signature: &signature };
             assert!(signed.covers(&key, body.as_bytes()), "{case}");
             assert!(!signed.covers(&key, format!("{body} ").as_bytes()));
             assert!(!signed.covers(&Secret::new("other"), body.as_bytes()));
             let upper = signature.to_uppercase();
-            let shouted = Signed {
-                signature: &upper,
-                ..signed
-            };
+            let shouted = Signed { signature: &upper, ..signed };
             assert!(!shouted.covers(&key, body.as_bytes()));
         }
     }

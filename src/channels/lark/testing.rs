@@ -60,9 +60,5 @@ pub(crate) fn client() -> reqwest::Client {
         .unwrap()
         .with_root_certificates(rustls::RootCertStore::empty())
         .with_no_client_auth();
-    reqwest::ClientBuilder::new()
-        .tls_backend_preconfigured(tls)
-        .no_proxy()
-        .build()
-        .unwrap()
+    reqwest::ClientBuilder::new().tls_backend_preconfigured(tls).no_proxy().build().unwrap()
 }

@@ -59,9 +59,7 @@ impl std::fmt::Debug for Webhook {
 /// The route of the webhook.
 pub fn router(webhook: Webhook) -> Router {
     let methods = post(receive).fallback(wrong_method);
-    Router::new()
-        .route("/lark/{bot}/events", methods)
-        .with_state(webhook)
+    Router::new().route("/lark/{bot}/events", methods).with_state(webhook)
 }
 
 async fn wrong_method() -> Response {
@@ -90,10 +88,7 @@ async fn receive(
 
 impl Webhook {
     async fn handle(&self, name: &str, request: Request) -> Result<Response, Refusal> {
-        let bot = self
-            .bots
-            .get(&BotName::new(name))
-            .ok_or(Refusal::UnknownBot)?;
+        let bot = self.bots.get(&BotName::new(name)).ok_or(Refusal::UnknownBot)?;
         let (parts, body) = request.into_parts();
         let body = read_body(body, self.body_bytes_max).await?;
         require_json(&parts.headers)?;
@@ -103,8 +98,7 @@ impl Webhook {
             }
             Admitted::Fresh(opened) => self.submit(decode(&bot, opened, event::decode)?).await,
             Admitted::Stale(opened) => {
-                self.submit(decode(&bot, opened, event::decode_stale)?)
-                    .await
+                self.submit(decode(&bot, opened, event::decode_stale)?).await
             }
         }
     }
@@ -126,11 +120,7 @@ fn decode(
     decoder: impl FnOnce(Opened, Receiver<'_>) -> Result<Arrival, DecodeError>,
 ) -> Result<Arrival, Refusal> {
     let own = bot.identity().open_id();
-    let receiver = Receiver {
-        bot: bot.name(),
-        app_id: bot.app_id(),
-        own: own.as_ref(),
-    };
+    let receiver = Receiver { bot: bot.name(), app_id: bot.app_id(), own: own.as_ref() };
     decoder(opened, receiver).map_err(|error| match error {
         DecodeError::Undecodable(_) => Refusal::Undecodable,
         DecodeError::IdentityUnknown => Refusal::IdentityUnknown,

@@ -59,12 +59,7 @@ impl Bench {
             clock: Arc::new(clock.clone()),
             body_bytes_max: BODY_BYTES_MAX,
         });
-        Self {
-            inlet,
-            clock,
-            bot,
-            router,
-        }
+        Self { inlet, clock, bot, router }
     }
 
     async fn send(&self, request: Request) -> Answer {
@@ -127,9 +122,7 @@ async fn every_recorded_exchange_with_a_key_ends_as_it_must() {
         for (name, value) in case["request"]["headers"].as_object().unwrap() {
             if name != "Content-Type" {
                 let name: &'static str = Box::leak(name.clone().into_boxed_str());
-                draft
-                    .headers
-                    .push((name, value.as_str().unwrap().to_owned()));
+                draft.headers.push((name, value.as_str().unwrap().to_owned()));
             }
         }
         let bench = Bench::new();
@@ -171,10 +164,9 @@ async fn every_recorded_event_is_acknowledged_once_it_is_encrypted_and_signed() 
 #[tokio::test]
 async fn the_recorded_encrypted_event_opens_and_unknown_types_are_acknowledged() {
     let bench = Bench::new();
-    for body in [
-        event_file("114_message_encrypted.json"),
-        encrypt(&event_file("093_unknown_event.json")),
-    ] {
+    for body in
+        [event_file("114_message_encrypted.json"), encrypt(&event_file("093_unknown_event.json"))]
+    {
         let answer = bench.send(Draft::signed(&body).request()).await;
         assert_eq!(answer.status, 200);
     }
@@ -194,28 +186,20 @@ async fn a_wrong_missing_or_doubled_signature_is_401() {
     bench.refused(wrong.request(), 401, "signature_wrong").await;
     let mut tampered = genuine();
     tampered.body.push(' ');
-    bench
-        .refused(tampered.request(), 401, "signature_wrong")
-        .await;
+    bench.refused(tampered.request(), 401, "signature_wrong").await;
     for missing in 0..3 {
         let mut draft = genuine();
         draft.headers.remove(missing);
-        bench
-            .refused(draft.request(), 401, "signature_missing")
-            .await;
+        bench.refused(draft.request(), 401, "signature_missing").await;
     }
     for doubled in 0..3 {
         let mut draft = genuine();
         let again = draft.headers[doubled].clone();
         draft.headers.push(again);
-        bench
-            .refused(draft.request(), 401, "signature_missing")
-            .await;
+        bench.refused(draft.request(), 401, "signature_missing").await;
     }
     let soon = Draft::signed_at(&genuine().body, "soon");
-    bench
-        .refused(soon.request(), 401, "signature_missing")
-        .await;
+    bench.refused(soon.request(), 401, "signature_missing").await;
 }
 
 #[tokio::test]
@@ -228,13 +212,9 @@ async fn a_wrong_token_or_app_is_403() {
         Draft::signed(&encrypt(&event.to_string())).request()
     };
     for token in ["wrong", "", &format!("{TOKEN}x")] {
-        bench
-            .refused(changed("token", token), 403, "token_wrong")
-            .await;
+        bench.refused(changed("token", token), 403, "token_wrong").await;
     }
-    bench
-        .refused(changed("app_id", "cli_other"), 403, "app_wrong")
-        .await;
+    bench.refused(changed("app_id", "cli_other"), 403, "app_wrong").await;
     // The first generation of card callbacks carries no verification token at all.
     let card = Draft::signed(&encrypt(&event_file("105_card_v1_button.json")));
     bench.refused(card.request(), 403, "token_wrong").await;
@@ -257,16 +237,12 @@ async fn what_cannot_be_decoded_is_400() {
         encrypt("no json"),
         encrypt(&event_file("001_text_p2p.json").replace("chat_id", "x")),
     ] {
-        bench
-            .refused(Draft::signed(&body).request(), 400, "undecodable")
-            .await;
+        bench.refused(Draft::signed(&body).request(), 400, "undecodable").await;
     }
     let plain = Draft::signed(&event_file("001_text_p2p.json"));
     bench.refused(plain.request(), 400, "not_encrypted").await;
     let forged = Draft::unsigned(&event_file("001_text_p2p.json"));
-    bench
-        .refused(forged.request(), 401, "signature_missing")
-        .await;
+    bench.refused(forged.request(), 401, "signature_missing").await;
 }
 
 #[tokio::test]
@@ -277,9 +253,7 @@ async fn limits_content_type_method_and_name_are_checked_first() {
     for content_type in [None, Some("text/plain"), Some("application/jsonp")] {
         let mut draft = genuine();
         draft.content_type = content_type;
-        bench
-            .refused(draft.request(), 415, "unsupported_media_type")
-            .await;
+        bench.refused(draft.request(), 415, "unsupported_media_type").await;
     }
     let mut stranger = genuine();
     stranger.path = "/lark/nobody/events".to_owned();
@@ -301,18 +275,12 @@ async fn the_handshake_alone_passes_unsigned() {
     for body in [handshake.to_string(), encrypt(&handshake.to_string())] {
         for draft in [Draft::unsigned(&body), Draft::signed(&body)] {
             let answer = bench.send(draft.request()).await;
-            assert_eq!(
-                (answer.status, answer.body),
-                (200, json!({"challenge": "c"}))
-            );
+            assert_eq!((answer.status, answer.body), (200, json!({"challenge": "c"})));
         }
     }
     let encrypted = Draft::unsigned(&event_file("113_url_verification_encrypted.json"));
     let answer = bench.send(encrypted.request()).await;
-    assert_eq!(
-        answer.body["challenge"],
-        "c0ffee00-1234-4abc-9def-0123456789ab"
-    );
+    assert_eq!(answer.body["challenge"], "c0ffee00-1234-4abc-9def-0123456789ab");
     assert!(bench.taken().is_empty());
 }
 
@@ -339,9 +307,7 @@ async fn an_unsigned_body_is_opened_only_while_it_is_short() {
         "challenge": "c".repeat(9000), "token": TOKEN, "type": "url_verification",
     });
     let draft = Draft::unsigned(&encrypt(&handshake.to_string()));
-    bench
-        .refused(draft.request(), 401, "signature_missing")
-        .await;
+    bench.refused(draft.request(), 401, "signature_missing").await;
 }
 
 #[tokio::test]
@@ -360,9 +326,7 @@ async fn a_request_signed_too_long_ago_is_acknowledged_as_stale() {
         assert_eq!(found, stale, "{offset} h");
     }
     let bench = Bench::new();
-    bench
-        .clock
-        .set(Timestamp::from_millis(NOW_MS + 26 * 3_600_000));
+    bench.clock.set(Timestamp::from_millis(NOW_MS + 26 * 3_600_000));
     assert_eq!(bench.send(genuine().request()).await.status, 200);
     assert!(matches!(bench.taken().as_slice(), [Arrival::Notice(_)]));
 }
@@ -371,10 +335,7 @@ async fn a_request_signed_too_long_ago_is_acknowledged_as_stale() {
 async fn what_the_inlet_does_not_take_is_not_acknowledged() {
     let bench = Bench::new();
     for (error, code) in [
-        (
-            InletError::Unavailable("disk /secret is full".to_owned()),
-            "store_unavailable",
-        ),
+        (InletError::Unavailable("disk /secret is full".to_owned()), "store_unavailable"),
         (InletError::Draining, "draining"),
     ] {
         *bench.inlet.fails.lock().unwrap() = Some(error);
@@ -387,13 +348,8 @@ async fn what_the_inlet_does_not_take_is_not_acknowledged() {
 async fn a_group_message_that_names_somebody_waits_for_the_identity() {
     let bench = Bench::new();
     let last_error = None;
-    bench
-        .bot
-        .identity()
-        .set(IdentityState::Unknown { last_error });
-    let answer = bench
-        .refused(genuine().request(), 503, "identity_unknown")
-        .await;
+    bench.bot.identity().set(IdentityState::Unknown { last_error });
+    let answer = bench.refused(genuine().request(), 503, "identity_unknown").await;
     assert!(answer.headers.contains_key("retry-after"));
     let private = Draft::signed(&encrypt(&event_file("001_text_p2p.json")));
     assert_eq!(bench.send(private.request()).await.status, 200);

@@ -107,10 +107,7 @@ pub(crate) async fn set_time(extracted: Sim, body: Bytes) -> Answer {
     if let Some(scale) = wanted.time_scale {
         extracted.0.clock.set_scale(scale);
     }
-    extracted
-        .0
-        .clock
-        .advance(Duration::from_millis(wanted.advance_ms));
+    extracted.0.clock.advance(Duration::from_millis(wanted.advance_ms));
     extracted.0.changed();
     time(extracted).await
 }

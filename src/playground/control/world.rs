@@ -34,11 +34,7 @@ pub(crate) async fn summary(Extracted(shared): Sim) -> Answer {
             })
         })
         .collect();
-    let waiting: usize = state
-        .lanes
-        .values()
-        .map(std::collections::VecDeque::len)
-        .sum();
+    let waiting: usize = state.lanes.values().map(std::collections::VecDeque::len).sum();
     shown(&json!({
         "apps": apps,
         "users": state.world.users,
@@ -131,13 +127,7 @@ pub(crate) async fn add_chat(Extracted(shared): Sim, body: Bytes) -> Answer {
     let wanted: NewChat = read(&body)?;
     let members: Vec<&str> = wanted.members.iter().map(String::as_str).collect();
     let bots = wanted.bots.as_deref();
-    shown(&verbs::add_chat(
-        &shared,
-        &wanted.alias,
-        wanted.kind,
-        &members,
-        bots,
-    )?)
+    shown(&verbs::add_chat(&shared, &wanted.alias, wanted.kind, &members, bots)?)
 }
 
 #[derive(Deserialize)]
@@ -158,9 +148,7 @@ pub(crate) async fn change_chat(
     let wanted: ChatChange = read(&body)?;
     let members = wanted.members.map(|members| {
         let mut state = shared.lock();
-        let ids = members
-            .iter()
-            .map(|name| state.world.ensure_user(name).open_id);
+        let ids = members.iter().map(|name| state.world.ensure_user(name).open_id);
         ids.collect::<Vec<String>>()
     });
     let changed = verbs::change_chat(&shared, &chat, |chat| {
@@ -192,10 +180,8 @@ pub(crate) async fn answers(Extracted(shared): Sim, Path(message): Path<String>)
 pub(crate) async fn pushes(Extracted(shared): Sim, Queried(query): Queried<Query>) -> Answer {
     let wanted = query.get("message_id");
     let state = shared.lock();
-    let pushes = state
-        .pushes
-        .iter()
-        .filter(|push| wanted.is_none() || push.message_id.as_ref() == wanted);
+    let pushes =
+        state.pushes.iter().filter(|push| wanted.is_none() || push.message_id.as_ref() == wanted);
     shown(&pushes.collect::<Vec<_>>())
 }
 

@@ -44,10 +44,7 @@ pub(crate) fn build_client() -> Result<reqwest::Client, String> {
 pub(crate) fn sign_event(dice: &mut Dice, app: &App, event: &Value, now: Timestamp) -> Signed {
     let plain = event.to_string();
     if app.encrypt_key.is_empty() {
-        return Signed {
-            body: plain.into_bytes(),
-            headers: vec![content_type()],
-        };
+        return Signed { body: plain.into_bytes(), headers: vec![content_type()] };
     }
     let sealed = crypt::seal(&app.encrypt_key, dice.bytes(), &plain);
     let body = json!({"encrypt": sealed}).to_string().into_bytes();
@@ -100,10 +97,7 @@ pub(crate) async fn post(
     let (status, answer) = match tokio::time::timeout(patience, exchange).await {
         Ok(Ok((status, answer))) => (Some(status), String::from_utf8_lossy(&answer).into_owned()),
         Ok(Err(error)) => (None, format!("no answer: {error}")),
-        Err(_elapsed) => (
-            None,
-            format!("no answer within {} ms", patience.as_millis()),
-        ),
+        Err(_elapsed) => (None, format!("no answer within {} ms", patience.as_millis())),
     };
     let took = shared.clock.base_now().since(began).as_millis();
     PushRecord {

@@ -58,10 +58,7 @@ impl Model {
                 sample::journal(turn, sequence, &entry)
             }
             3 => {
-                let (part, text) = (
-                    u16::try_from(number).unwrap_or(0),
-                    dice.below(9).to_string(),
-                );
+                let (part, text) = (u16::try_from(number).unwrap_or(0), dice.below(9).to_string());
                 self.sends.insert((turn, part), text.clone());
                 sample::send(turn, part, &text)
             }
@@ -140,21 +137,11 @@ pub async fn random_operations_agree_with_a_model<S: Subject>(subject: &S, seed:
         let accepts = duplicate || dice.below(3) == 0;
         let mut forgotten = Model::default();
         let known = model.keys.contains(&number);
-        let target = if accepts && known {
-            &mut forgotten
-        } else {
-            &mut model
-        };
-        let changes = (0..dice.below(4))
-            .map(|_| target.change(&mut dice))
-            .collect();
+        let target = if accepts && known { &mut forgotten } else { &mut model };
+        let changes = (0..dice.below(4)).map(|_| target.change(&mut dice)).collect();
         if accepts {
             let answer = done(store.accept(&[key(number)], changes).await);
-            assert_eq!(
-                answer == Acceptance::Duplicate,
-                known,
-                "key {number}, seed {seed}"
-            );
+            assert_eq!(answer == Acceptance::Duplicate, known, "key {number}, seed {seed}");
             model.keys.insert(number);
         } else {
             done(store.commit(changes).await);

@@ -23,39 +23,24 @@ pub(super) fn trigger(turn: TurnId) -> MessageId {
 }
 
 pub(super) fn inbox_record(turn: TurnId) -> InboxV1 {
-    let sender = Sender {
-        id: UserId::new("ou_1"),
-        kind: SenderKind::User,
-        display_name: None,
-    };
-    let message = AgentMessage::from_lark(
-        bot(),
-        ChatId::new("oc_1"),
-        trigger(turn),
-        sender,
-        "部署进度如何?",
-    );
+    let sender = Sender { id: UserId::new("ou_1"), kind: SenderKind::User, display_name: None };
+    let message =
+        AgentMessage::from_lark(bot(), ChatId::new("oc_1"), trigger(turn), sender, "部署进度如何?");
     InboxV1 {
         bot: bot(),
         message,
         lane: Lane::Session,
         accepted_at: Timestamp::from_millis(5),
+        closing: None,
     }
 }
 
 pub(super) fn inbox(turn: TurnId) -> Change {
-    Change::PutInbox {
-        turn,
-        row: Box::new(inbox_record(turn)),
-    }
+    Change::PutInbox { turn, row: Box::new(inbox_record(turn)) }
 }
 
 pub(super) fn journal(turn: TurnId, sequence: u32, entry: &[u8]) -> Change {
-    Change::PutJournal {
-        turn,
-        sequence,
-        entry: entry.to_vec(),
-    }
+    Change::PutJournal { turn, sequence, entry: entry.to_vec() }
 }
 
 pub(super) fn send_record(text: &str) -> SendV1 {
@@ -79,11 +64,7 @@ pub(super) fn send_record(text: &str) -> SendV1 {
 }
 
 pub(super) fn send(turn: TurnId, part: u16, text: &str) -> Change {
-    Change::PutSend {
-        turn,
-        part,
-        send: Box::new(send_record(text)),
-    }
+    Change::PutSend { turn, part, send: Box::new(send_record(text)) }
 }
 
 pub(super) fn session_key(text: &str) -> SessionKey {
@@ -92,20 +73,14 @@ pub(super) fn session_key(text: &str) -> SessionKey {
 
 pub(super) fn session_record(epoch: u64) -> SessionV1 {
     SessionV1 {
-        history: vec![Exchange {
-            speaker: Speaker::Assistant,
-            content: format!("line {epoch}"),
-        }],
+        history: vec![Exchange { speaker: Speaker::Assistant, content: format!("line {epoch}") }],
         epoch,
         updated_at: Timestamp::from_millis(epoch),
     }
 }
 
 pub(super) fn session(key: &SessionKey, epoch: u64) -> Change {
-    Change::PutSession {
-        key: key.clone(),
-        session: Box::new(session_record(epoch)),
-    }
+    Change::PutSession { key: key.clone(), session: Box::new(session_record(epoch)) }
 }
 
 pub(super) fn ledger_record(turn: TurnId, verdict: &str) -> LedgerV1 {
@@ -140,10 +115,7 @@ pub(super) fn receipt(turn: TurnId, sent: &[&str]) -> ReceiptV1 {
 }
 
 pub(super) fn close(turn: TurnId, sent: &[&str]) -> Change {
-    Change::CloseTurn {
-        turn,
-        receipt: Box::new(receipt(turn, sent)),
-    }
+    Change::CloseTurn { turn, receipt: Box::new(receipt(turn, sent)) }
 }
 
 pub(super) fn note(subject: &str, reason: &str, at: u64) -> NoteV1 {

@@ -53,26 +53,19 @@ pub(super) fn steps_of(changes: Vec<Change>) -> Result<Vec<Step>, StoreError> {
     let mut steps = Vec::with_capacity(changes.len());
     for change in changes {
         match change {
-            Change::PutInbox { turn, row } => steps.push(Step::Put(
-                key::of_turn(key::INBOX, turn),
-                value::encode("inbox", &row)?,
-            )),
-            Change::PutJournal {
-                turn,
-                sequence,
-                entry,
-            } => steps.push(Step::Put(
-                key::journal(turn, sequence),
-                value::encode_opaque(&entry),
-            )),
-            Change::PutSend { turn, part, send } => steps.push(Step::Put(
-                key::send(turn, part),
-                value::encode("send", &send)?,
-            )),
-            Change::PutSession { key, session } => steps.push(Step::Put(
-                key::session(&key),
-                value::encode("session", &session)?,
-            )),
+            Change::PutInbox { turn, row } => {
+                steps
+                    .push(Step::Put(key::of_turn(key::INBOX, turn), value::encode("inbox", &row)?));
+            }
+            Change::PutJournal { turn, sequence, entry } => {
+                steps.push(Step::Put(key::journal(turn, sequence), value::encode_opaque(&entry)));
+            }
+            Change::PutSend { turn, part, send } => {
+                steps.push(Step::Put(key::send(turn, part), value::encode("send", &send)?));
+            }
+            Change::PutSession { key, session } => {
+                steps.push(Step::Put(key::session(&key), value::encode("session", &session)?));
+            }
             Change::PutLedger(row) => steps.push(Step::Put(
                 key::ledger(row.turn, row.iteration, row.index),
                 value::encode("ledger", &row)?,
@@ -81,10 +74,7 @@ pub(super) fn steps_of(changes: Vec<Change>) -> Result<Vec<Step>, StoreError> {
                 Step::Delete(key::of_turn(key::INBOX, turn)),
                 Step::DeleteUnder(key::of_turn(key::JOURNAL, turn)),
                 Step::DeleteUnder(key::of_turn(key::SEND, turn)),
-                Step::Put(
-                    key::of_turn(key::RECEIPT, turn),
-                    value::encode("receipt", &receipt)?,
-                ),
+                Step::Put(key::of_turn(key::RECEIPT, turn), value::encode("receipt", &receipt)?),
             ]),
         }
     }
@@ -114,11 +104,7 @@ impl<E: Engine> Committer<E> {
     /// Serves the queue until it is closed or nobody can fill it any more.
     pub(super) fn run(mut self) {
         let mut requests = Vec::new();
-        while self
-            .queue
-            .blocking_recv_many(&mut requests, BATCH_REQUESTS_MAX)
-            > 0
-        {
+        while self.queue.blocking_recv_many(&mut requests, BATCH_REQUESTS_MAX) > 0 {
             let group = self.gather(&mut requests);
             self.commit(group);
         }
@@ -134,8 +120,7 @@ impl<E: Engine> Committer<E> {
                 Request::Note(note) => {
                     let slot = self.next_note.load(Ordering::Relaxed);
                     group.batch.put(key::note(slot), note);
-                    self.next_note
-                        .store((slot + 1) % NOTES_MAX, Ordering::Relaxed);
+                    self.next_note.store((slot + 1) % NOTES_MAX, Ordering::Relaxed);
                 }
                 // What is in the queue already is still served.
                 Request::Close => self.queue.close(),
@@ -154,11 +139,7 @@ impl<E: Engine> Committer<E> {
             self.apply(&group)
         };
         if let Err(error) = &written {
-            Event::SideEffectFailed {
-                what: "store_commit",
-                error,
-            }
-            .emit();
+            Event::SideEffectFailed { what: "store_commit", error }.emit();
         }
         for (sender, acceptance) in group.waiting {
             answer(

@@ -78,10 +78,7 @@ fn key(number: u64) -> DedupKey {
 }
 
 fn session(name: &str) -> Change {
-    Change::PutSession {
-        key: SessionKey::new(name),
-        session: Box::default(),
-    }
+    Change::PutSession { key: SessionKey::new(name), session: Box::default() }
 }
 
 #[tokio::test]

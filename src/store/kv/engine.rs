@@ -51,9 +51,7 @@ impl Batch {
 
     /// The writes in the order of their keys; `None` removes the key.
     pub fn iter(&self) -> impl Iterator<Item = (&[u8], Option<&[u8]>)> {
-        self.writes
-            .iter()
-            .map(|(key, value)| (key.as_slice(), value.as_deref()))
+        self.writes.iter().map(|(key, value)| (key.as_slice(), value.as_deref()))
     }
 
     /// Whether the batch sets `key`.

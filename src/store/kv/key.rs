@@ -47,14 +47,7 @@ pub(super) fn session(key: &SessionKey) -> Vec<u8> {
 }
 
 pub(super) fn ledger(turn: TurnId, iteration: u32, index: u32) -> Vec<u8> {
-    join(
-        LEDGER,
-        &[
-            turn.as_bytes(),
-            &iteration.to_be_bytes(),
-            &index.to_be_bytes(),
-        ],
-    )
+    join(LEDGER, &[turn.as_bytes(), &iteration.to_be_bytes(), &index.to_be_bytes()])
 }
 
 pub(super) fn note(slot: u32) -> Vec<u8> {
@@ -75,17 +68,11 @@ pub(super) fn under(prefix: &[u8]) -> KeyRange {
             break;
         }
     }
-    KeyRange {
-        start: prefix.to_vec(),
-        end,
-    }
+    KeyRange { start: prefix.to_vec(), end }
 }
 
 fn misshapen(kind: &'static str) -> StoreError {
-    StoreError::Record {
-        kind,
-        cause: "its key has an unknown shape".to_owned(),
-    }
+    StoreError::Record { kind, cause: "its key has an unknown shape".to_owned() }
 }
 
 /// The turn of a key of [`of_turn`] and of what begins with it.

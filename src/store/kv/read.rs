@@ -20,16 +20,12 @@ pub(super) fn open_turns(engine: &impl Engine) -> Result<Vec<(TurnId, InboxV1)>,
 
 pub(super) fn journal(engine: &impl Engine, turn: TurnId) -> Result<Vec<Vec<u8>>, StoreError> {
     let range = key::under(&key::of_turn(key::JOURNAL, turn));
-    collect(engine, &range, |_key, bytes| {
-        Ok(value::body("journal", bytes)?.to_vec())
-    })
+    collect(engine, &range, |_key, bytes| Ok(value::body("journal", bytes)?.to_vec()))
 }
 
 pub(super) fn sends(engine: &impl Engine, turn: TurnId) -> Result<Vec<(u16, SendV1)>, StoreError> {
     let range = key::under(&key::of_turn(key::SEND, turn));
-    collect(engine, &range, |key, bytes| {
-        Ok((key::part_in(key)?, value::decode("send", bytes)?))
-    })
+    collect(engine, &range, |key, bytes| Ok((key::part_in(key)?, value::decode("send", bytes)?)))
 }
 
 pub(super) fn ledger(engine: &impl Engine, turn: TurnId) -> Result<Vec<LedgerV1>, StoreError> {
@@ -41,10 +37,7 @@ pub(super) fn session(
     engine: &impl Engine,
     key: &SessionKey,
 ) -> Result<Option<SessionV1>, StoreError> {
-    engine
-        .get(&key::session(key))?
-        .map(|bytes| value::decode("session", &bytes))
-        .transpose()
+    engine.get(&key::session(key))?.map(|bytes| value::decode("session", &bytes)).transpose()
 }
 
 /// What is known of `message`: open turns, then receipts, then notes, each the newest first.
@@ -55,14 +48,11 @@ pub(super) fn find(
     next_note: u32,
 ) -> Result<Option<Found>, StoreError> {
     // In its JSON form with the quotes, so that om_1 is not found in om_12.
-    let needle = serde_json::to_vec(message).map_err(|error| StoreError::Record {
-        kind: "message id",
-        cause: error.to_string(),
-    })?;
+    let needle = serde_json::to_vec(message)
+        .map_err(|error| StoreError::Record { kind: "message id", cause: error.to_string() })?;
     let rows = Rows { engine, needle };
-    let open = rows.newest("inbox", &key::all(key::INBOX), |row: &InboxV1| {
-        row.message.id == *message
-    })?;
+    let open =
+        rows.newest("inbox", &key::all(key::INBOX), |row: &InboxV1| row.message.id == *message)?;
     if let Some((key, row)) = open {
         let turn = key::turn_in("inbox", &key)?;
         return Ok(Some(Found::Open(turn, Box::new(row))));
@@ -77,18 +67,10 @@ pub(super) fn find(
     // The ring's newest note stands before the next slot, its oldest behind it.
     let ring = key::all(key::NOTE);
     let split = key::note(next_note);
-    let newer = KeyRange {
-        start: ring.start,
-        end: split.clone(),
-    };
-    let older = KeyRange {
-        start: split,
-        end: ring.end,
-    };
+    let newer = KeyRange { start: ring.start, end: split.clone() };
+    let older = KeyRange { start: split, end: ring.end };
     for half in [newer, older] {
-        let note = rows.newest("note", &half, |row: &NoteV1| {
-            row.subject == message.as_str()
-        })?;
+        let note = rows.newest("note", &half, |row: &NoteV1| row.subject == message.as_str())?;
         if let Some((_key, note)) = note {
             return Ok(Some(Found::Noted(Box::new(note))));
         }
@@ -172,18 +154,17 @@ impl<E: Engine> Rows<'_, E> {
         wanted: impl Fn(&T) -> bool,
     ) -> Result<Option<Keyed<T>>, StoreError> {
         let mut found = Ok(None);
-        self.engine
-            .scan(range, Direction::Backward, &mut |key, bytes| {
-                if !contains(bytes, &self.needle) {
-                    return ControlFlow::Continue(());
-                }
-                match value::decode(kind, bytes) {
-                    Ok(row) if wanted(&row) => found = Ok(Some((key.to_vec(), row))),
-                    Ok(_other) => return ControlFlow::Continue(()),
-                    Err(error) => found = Err(error),
-                }
-                ControlFlow::Break(())
-            })?;
+        self.engine.scan(range, Direction::Backward, &mut |key, bytes| {
+            if !contains(bytes, &self.needle) {
+                return ControlFlow::Continue(());
+            }
+            match value::decode(kind, bytes) {
+                Ok(row) if wanted(&row) => found = Ok(Some((key.to_vec(), row))),
+                Ok(_other) => return ControlFlow::Continue(()),
+                Err(error) => found = Err(error),
+            }
+            ControlFlow::Break(())
+        })?;
         found
     }
 }

@@ -11,10 +11,8 @@ pub(super) const VERSION: u8 = 1;
 /// `record` as it is stored.
 pub(super) fn encode(kind: &'static str, record: &impl Serialize) -> Result<Vec<u8>, StoreError> {
     let mut bytes = vec![VERSION];
-    serde_json::to_writer(&mut bytes, record).map_err(|error| StoreError::Record {
-        kind,
-        cause: error.to_string(),
-    })?;
+    serde_json::to_writer(&mut bytes, record)
+        .map_err(|error| StoreError::Record { kind, cause: error.to_string() })?;
     Ok(bytes)
 }
 
@@ -43,10 +41,8 @@ pub(super) fn decode<T: DeserializeOwned>(
     kind: &'static str,
     bytes: &[u8],
 ) -> Result<T, StoreError> {
-    serde_json::from_slice(body(kind, bytes)?).map_err(|error| StoreError::Record {
-        kind,
-        cause: error.to_string(),
-    })
+    serde_json::from_slice(body(kind, bytes)?)
+        .map_err(|error| StoreError::Record { kind, cause: error.to_string() })
 }
 
 #[cfg(test)]

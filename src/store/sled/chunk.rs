@@ -57,11 +57,7 @@ pub(super) fn expand(
     db: &sled::Db,
     batch: &Batch,
 ) -> Result<(sled::Batch, sled::Batch), sled::Error> {
-    let mut out = Expanded {
-        db,
-        writes: sled::Batch::default(),
-        undo: sled::Batch::default(),
-    };
+    let mut out = Expanded { db, writes: sled::Batch::default(), undo: sled::Batch::default() };
     for (key, value) in batch.iter() {
         let before = db.get(key)?;
         let mut stale = match &before {

@@ -30,9 +30,7 @@ impl Folder {
     /// Makes the folder unless it exists, takes it for this process and leaves it ready for sled.
     /// The folder is this process's as long as the file is open.
     pub(super) fn take(root: &Path) -> Result<(Self, File), StoreError> {
-        let folder = Self {
-            root: root.to_owned(),
-        };
+        let folder = Self { root: root.to_owned() };
         make_private(&folder.root)?;
         let lock = folder.lock()?;
         folder.end_interrupted_repair()?;
@@ -88,9 +86,7 @@ impl Folder {
             .map_err(refused)?;
         match file.try_lock() {
             Ok(()) => Ok(file),
-            Err(TryLockError::WouldBlock) => Err(StoreError::InUse {
-                folder: self.name(),
-            }),
+            Err(TryLockError::WouldBlock) => Err(StoreError::InUse { folder: self.name() }),
             Err(TryLockError::Error(error)) => Err(refused(error)),
         }
     }
@@ -99,10 +95,7 @@ impl Folder {
     pub(super) fn created_format(&self) -> Result<bool, StoreError> {
         match fs::read_to_string(self.format()) {
             Ok(text) => match text.trim().parse() {
-                Ok(found) if found > FORMAT => Err(StoreError::Newer {
-                    found,
-                    known: FORMAT,
-                }),
+                Ok(found) if found > FORMAT => Err(StoreError::Newer { found, known: FORMAT }),
                 _known_or_half_written => Ok(true),
             },
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
@@ -187,9 +180,5 @@ pub(super) fn snapshots_in(store: &Path, which: Snapshots) -> Result<Vec<PathBuf
 }
 
 fn make_private(folder: &Path) -> Result<(), StoreError> {
-    DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(folder)
-        .map_err(refused)
+    DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(refused)
 }

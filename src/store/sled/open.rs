@@ -62,10 +62,7 @@ impl Failure {
 pub(super) fn open(folder: &Folder, created: bool) -> Result<Opened, StoreError> {
     for half in folder.snapshots(Snapshots::Half)? {
         fs::remove_file(half).map_err(refused)?;
-        Event::StoreRepaired {
-            action: "removed a half-written snapshot",
-        }
-        .emit();
+        Event::StoreRepaired { action: "removed a half-written snapshot" }.emit();
     }
     let empty = fs::metadata(folder.log()).map_or(0, |log| log.len()) == 0;
     if created && empty {
@@ -101,10 +98,7 @@ pub(super) fn open(folder: &Folder, created: bool) -> Result<Opened, StoreError>
 fn attempt_with_reserve(folder: &Folder) -> Result<sled::Db, Failure> {
     match attempt(&folder.store()) {
         Err(Failure::Full(_)) if folder.release_reserve() => {
-            Event::StoreRepaired {
-                action: "gave up the reserve because the disk is full",
-            }
-            .emit();
+            Event::StoreRepaired { action: "gave up the reserve because the disk is full" }.emit();
             attempt(&folder.store())
         }
         other => other,
@@ -128,10 +122,7 @@ pub(super) fn panic_text(panic: &(dyn Any + Send)) -> String {
 }
 
 pub(super) fn broken(folder: &Folder, cause: String) -> StoreError {
-    StoreError::Broken {
-        folder: folder.name(),
-        cause,
-    }
+    StoreError::Broken { folder: folder.name(), cause }
 }
 
 pub(super) fn attempt(store: &Path) -> Result<sled::Db, Failure> {

@@ -27,10 +27,7 @@ pub(super) fn replay_in_a_copy(folder: &Folder, cause: &str) -> Result<(), Store
         });
     }
     folder.swap_in_repair()?;
-    Event::StoreRepaired {
-        action: "replayed the log because the snapshot was damaged",
-    }
-    .emit();
+    Event::StoreRepaired { action: "replayed the log because the snapshot was damaged" }.emit();
     Ok(())
 }
 

@@ -13,11 +13,7 @@ pub(super) fn fit(schema: &Value, value: &Value) -> Result<Value, String> {
         None => return Err(expectation(schema)),
     };
     let chosen = choose(schema, typed).ok_or_else(|| expectation(schema))?;
-    if in_bounds(schema, &chosen) {
-        Ok(chosen)
-    } else {
-        Err(expectation(schema))
-    }
+    if in_bounds(schema, &chosen) { Ok(chosen) } else { Err(expectation(schema)) }
 }
 
 /// Whether the schema has a place for null.
@@ -32,11 +28,7 @@ pub(super) fn expectation(schema: &Value) -> String {
         return format!("one of {}", listed.join(", "));
     }
     let kinds: Vec<&str> = types(schema).collect();
-    let kind = if kinds.is_empty() {
-        "a value".to_owned()
-    } else {
-        kinds.join(" or ")
-    };
+    let kind = if kinds.is_empty() { "a value".to_owned() } else { kinds.join(" or ") };
     let bound = |name: &str| schema.get(name).map(Value::to_string);
     let numbers = span(bound("minimum"), bound("maximum"), "");
     let length = span(bound("minLength"), bound("maxLength"), " characters");
@@ -131,11 +123,9 @@ fn choose(schema: &Value, value: Value) -> Option<Value> {
         return Some(value);
     }
     let wanted = value.as_str()?.trim();
-    let mut near = allowed.iter().filter(|member| {
-        member
-            .as_str()
-            .is_some_and(|member| member.eq_ignore_ascii_case(wanted))
-    });
+    let mut near = allowed
+        .iter()
+        .filter(|member| member.as_str().is_some_and(|member| member.eq_ignore_ascii_case(wanted)));
     match (near.next(), near.next()) {
         (Some(only), None) => Some(only.clone()),
         _ => None,

@@ -48,27 +48,18 @@ impl Captured {
     /// The names of the tools on offer.
     pub(crate) fn tools(&self) -> Vec<&str> {
         let tools = self.body["tools"].as_array().map_or(&[][..], Vec::as_slice);
-        tools
-            .iter()
-            .filter_map(|tool| tool["function"]["name"].as_str())
-            .collect()
+        tools.iter().filter_map(|tool| tool["function"]["name"].as_str()).collect()
     }
 
     /// The text of the first message of a role; empty if there is none.
     pub(crate) fn first(&self, role: &str) -> String {
-        let found = self
-            .messages()
-            .iter()
-            .find(|message| message["role"] == role);
+        let found = self.messages().iter().find(|message| message["role"] == role);
         found.map_or_else(String::new, text_of)
     }
 
     /// The text of the last message of a role; empty if there is none.
     pub(crate) fn last(&self, role: &str) -> String {
-        let found = self
-            .messages()
-            .iter()
-            .rfind(|message| message["role"] == role);
+        let found = self.messages().iter().rfind(|message| message["role"] == role);
         found.map_or_else(String::new, text_of)
     }
 
@@ -83,10 +74,8 @@ impl Captured {
     /// The tool results after the last message that is none, in order.
     pub(crate) fn fresh_results(&self) -> Vec<String> {
         let messages = self.messages().iter().rev();
-        let mut results: Vec<String> = messages
-            .take_while(|message| message["role"] == "tool")
-            .map(text_of)
-            .collect();
+        let mut results: Vec<String> =
+            messages.take_while(|message| message["role"] == "tool").map(text_of).collect();
         results.reverse();
         results
     }
@@ -94,9 +83,7 @@ impl Captured {
     /// How many messages hold this text anywhere.
     pub(crate) fn count_containing(&self, text: &str) -> usize {
         let messages = self.messages().iter();
-        messages
-            .filter(|message| text_of(message).contains(text))
-            .count()
+        messages.filter(|message| text_of(message).contains(text)).count()
     }
 }
 
@@ -104,10 +91,7 @@ impl Captured {
 pub(crate) fn text_of(message: &Value) -> String {
     match &message["content"] {
         Value::String(text) => text.clone(),
-        Value::Array(parts) => parts
-            .iter()
-            .filter_map(|part| part["text"].as_str())
-            .collect(),
+        Value::Array(parts) => parts.iter().filter_map(|part| part["text"].as_str()).collect(),
         _ => String::new(),
     }
 }

@@ -29,10 +29,7 @@ pub(crate) fn violations(request: &Captured, models: &[String]) -> Vec<String> {
         found.push("a tool choice without tools".to_owned());
     }
     pairs(request.messages(), &mut found);
-    found
-        .into_iter()
-        .map(|what| format!("request {}: {what}", request.number))
-        .collect()
+    found.into_iter().map(|what| format!("request {}: {what}", request.number)).collect()
 }
 
 /// Each call is answered once, before anything else is said; each answer has its call.
@@ -53,15 +50,11 @@ fn pairs(messages: &[Value], found: &mut Vec<String>) {
         if !matches!(role, "system" | "developer" | "user" | "assistant") {
             found.push(format!("message {place}: role `{role}`"));
         }
-        let calls = message["tool_calls"]
-            .as_array()
-            .map_or(&[][..], Vec::as_slice);
+        let calls = message["tool_calls"].as_array().map_or(&[][..], Vec::as_slice);
         for call in calls {
             let id = call["id"].as_str().unwrap_or_default();
             if id.is_empty() || !seen.insert(id) {
-                found.push(format!(
-                    "message {place}: call id `{id}` is empty or used twice"
-                ));
+                found.push(format!("message {place}: call id `{id}` is empty or used twice"));
             }
             open.push(id);
         }

@@ -18,10 +18,7 @@ pub(crate) struct ToolCall {
 
 impl ToolCall {
     pub(crate) fn new(name: &str, arguments: &Value) -> Self {
-        Self {
-            name: name.to_owned(),
-            arguments: arguments.to_string(),
-        }
+        Self { name: name.to_owned(), arguments: arguments.to_string() }
     }
 }
 
@@ -39,11 +36,7 @@ pub(crate) enum Turn {
     /// A text that the output cap cut off.
     Truncated(String),
     /// An HTTP error.
-    Fail {
-        status: u16,
-        body: Value,
-        retry_after_s: Option<u64>,
-    },
+    Fail { status: u16, body: Value, retry_after_s: Option<u64> },
     /// No answer until the client hangs up.
     Stall,
     /// The beginning of a text, then nothing more until the client hangs up (streamed), or as
@@ -71,21 +64,13 @@ impl Turn {
 
     pub(crate) fn rate_limited(retry_after_s: Option<u64>) -> Self {
         let error = json!({"message": "Rate limit reached", "type": "rate_limit_error", "code": "rate_limit_exceeded"});
-        Self::Fail {
-            status: 429,
-            body: json!({"error": error}),
-            retry_after_s,
-        }
+        Self::Fail { status: 429, body: json!({"error": error}), retry_after_s }
     }
 
     pub(crate) fn server_error() -> Self {
         let error =
             json!({"message": "The server had an error", "type": "server_error", "code": null});
-        Self::Fail {
-            status: 500,
-            body: json!({"error": error}),
-            retry_after_s: None,
-        }
+        Self::Fail { status: 500, body: json!({"error": error}), retry_after_s: None }
     }
 
     pub(crate) fn context_length() -> Self {
@@ -93,20 +78,12 @@ impl Turn {
             "message": "This model's maximum context length is 8192 tokens. Please reduce the length of the messages.",
             "type": "invalid_request_error", "param": "messages", "code": "context_length_exceeded",
         });
-        Self::Fail {
-            status: 400,
-            body: json!({"error": error}),
-            retry_after_s: None,
-        }
+        Self::Fail { status: 400, body: json!({"error": error}), retry_after_s: None }
     }
 
     pub(crate) fn unauthorized() -> Self {
         let error = json!({"message": "Incorrect API key provided", "type": "invalid_request_error", "code": "invalid_api_key"});
-        Self::Fail {
-            status: 401,
-            body: json!({"error": error}),
-            retry_after_s: None,
-        }
+        Self::Fail { status: 401, body: json!({"error": error}), retry_after_s: None }
     }
 
     pub(crate) fn later(self, wait: Duration) -> Self {
@@ -159,10 +136,7 @@ pub(crate) struct Rule {
 
 impl Rule {
     pub(crate) fn always(mode: Mode) -> Self {
-        Self {
-            when: When::Always,
-            mode,
-        }
+        Self { when: When::Always, mode }
     }
 
     pub(crate) fn when(when: When, mode: Mode) -> Self {
@@ -220,10 +194,9 @@ fn turn_of(mode: &mut Mode, request: &Captured) -> Option<Turn> {
         Mode::Script(turns) => turns.pop_front(),
         Mode::Lazy => Some(Turn::text("ok")),
         Mode::Obstinate(call) => Some(Turn::calls(vec![call.clone()])),
-        Mode::Random {
-            seed,
-            failures_per_mille,
-        } => Some(random(*seed, *failures_per_mille, request)),
+        Mode::Random { seed, failures_per_mille } => {
+            Some(random(*seed, *failures_per_mille, request))
+        }
         Mode::Obedient => Some(obey(request)),
     }
 }
@@ -241,10 +214,7 @@ fn obey(request: &Captured) -> Turn {
             let (name, arguments) = order.split_once(' ').unwrap_or((order, "{}"));
             let name = name.to_owned();
             let arguments = arguments.to_owned();
-            request
-                .tools()
-                .contains(&name.as_str())
-                .then_some(ToolCall { name, arguments })
+            request.tools().contains(&name.as_str()).then_some(ToolCall { name, arguments })
         })
         .collect();
     if !calls.is_empty() {

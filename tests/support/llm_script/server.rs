@@ -92,11 +92,7 @@ impl ModelServer {
                 _ended = IntoFuture::into_future(axum::serve(listener, router)) => {}
             }
         });
-        Self {
-            shared,
-            tasks,
-            address,
-        }
+        Self { shared, tasks, address }
     }
 
     /// The base of the API, with a slash at its end: `http://127.0.0.1:40123/v1/`.
@@ -159,14 +155,12 @@ impl ModelServer {
 
     /// Waits for at least `count` requests; false if `patience` ran out.
     pub(crate) async fn wait_for_requests(&self, count: usize, patience: Duration) -> bool {
-        self.wait(patience, |inner| inner.requests.len() >= count)
-            .await
+        self.wait(patience, |inner| inner.requests.len() >= count).await
     }
 
     /// Waits for at least `count` hang-ups; false if `patience` ran out.
     pub(crate) async fn wait_for_aborted(&self, count: usize, patience: Duration) -> bool {
-        self.wait(patience, |inner| inner.aborted.len() >= count)
-            .await
+        self.wait(patience, |inner| inner.aborted.len() >= count).await
     }
 
     async fn wait(&self, patience: Duration, ready: impl Fn(&Inner) -> bool) -> bool {
@@ -202,10 +196,7 @@ impl InFlight {
             inner.running += 1;
             inner.running_most = inner.running_most.max(inner.running);
         });
-        Self {
-            shared,
-            finished: false,
-        }
+        Self { shared, finished: false }
     }
 
     fn finish(mut self) {
@@ -230,18 +221,12 @@ async fn complete(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: B
         shared.change(|inner| inner.violations.push("a body that is not JSON".to_owned()));
         return json_answer(400, &json!({"error": {"message": "not JSON"}}), None);
     };
-    let authorization = headers
-        .get("authorization")
-        .and_then(|value| value.to_str().ok());
+    let authorization = headers.get("authorization").and_then(|value| value.to_str().ok());
     let authorization = authorization.map(str::to_owned);
     let guard = InFlight::begin(Arc::clone(&shared));
     let (request, mut turn, wait, pause) = shared.change(|inner| {
         let number = inner.requests.len();
-        let request = Captured {
-            number,
-            body,
-            authorization,
-        };
+        let request = Captured { number, body, authorization };
         inner.violations.extend(violations(&request, &inner.models));
         inner.requests.push(request.clone());
         let turn = decide(&mut inner.rules, &request);
@@ -257,11 +242,7 @@ async fn complete(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: B
 
 async fn answer(request: &Captured, turn: Turn, pause: Duration, guard: InFlight) -> Response {
     let (text, calls, finish) = match turn {
-        Turn::Fail {
-            status,
-            body,
-            retry_after_s,
-        } => {
+        Turn::Fail { status, body, retry_after_s } => {
             guard.finish();
             return json_answer(status, &body, retry_after_s);
         }
@@ -275,18 +256,10 @@ async fn answer(request: &Captured, turn: Turn, pause: Duration, guard: InFlight
         Turn::Calls { text, calls } => (text, calls, "tool_calls"),
         Turn::Malformed(name) => {
             let arguments = r#"{"query": "unfini"#.to_owned();
-            (
-                String::new(),
-                vec![ToolCall { name, arguments }],
-                "tool_calls",
-            )
+            (String::new(), vec![ToolCall { name, arguments }], "tool_calls")
         }
     };
-    let completion = Completion {
-        text: &text,
-        calls: &calls,
-        finish,
-    };
+    let completion = Completion { text: &text, calls: &calls, finish };
     if !request.stream() {
         guard.finish();
         return json_answer(200, &completion.whole(request), None);
@@ -302,11 +275,7 @@ async fn answer(request: &Captured, turn: Turn, pause: Duration, guard: InFlight
 
 /// The beginning of a text and then `end`.
 fn unfinished(request: &Captured, text: &str, end: Step, guard: InFlight) -> Response {
-    let completion = Completion {
-        text,
-        calls: &[],
-        finish: "stop",
-    };
+    let completion = Completion { text, calls: &[], finish: "stop" };
     let mut chunks: VecDeque<String> = if request.stream() {
         completion.chunks(request).into()
     } else {

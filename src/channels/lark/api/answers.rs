@@ -79,19 +79,13 @@ pub(super) fn page(answer: &Value) -> Option<Page<'_>> {
         None | Some(Value::Null) => &[],
         Some(_) => return None,
     };
-    Some(Page {
-        items,
-        next: text(data, "page_token").filter(|_| more),
-    })
+    Some(Page { items, next: text(data, "page_token").filter(|_| more) })
 }
 
 /// Reads a message of a list; `None` if it has no id.
 pub(super) fn message(item: &Value) -> Option<MessageRecord> {
     let id = text(item, "message_id")?;
-    let content = item
-        .pointer("/body/content")
-        .and_then(Value::as_str)
-        .unwrap_or("");
+    let content = item.pointer("/body/content").and_then(Value::as_str).unwrap_or("");
     let message_type = text(item, "msg_type").unwrap_or_default();
     let named = Named::list(item.get("mentions").unwrap_or(&Value::Null));
     let deleted = item.get("deleted").and_then(Value::as_bool) == Some(true);

@@ -227,16 +227,11 @@ impl LarkApi {
             ("page_size", PAGE_ITEMS),
         ];
         let mut records = Vec::new();
-        self.pages(
-            Endpoint::History,
-            &["im", "v1", "messages"],
-            &query,
-            |page| {
-                let messages = page.items.iter().filter_map(answers::message);
-                records.extend(messages.filter(|record| record.created_at >= since));
-                records.len() < limit
-            },
-        )
+        self.pages(Endpoint::History, &["im", "v1", "messages"], &query, |page| {
+            let messages = page.items.iter().filter_map(answers::message);
+            records.extend(messages.filter(|record| record.created_at >= since));
+            records.len() < limit
+        })
         .await?;
         records.truncate(limit);
         Ok(records)
@@ -282,31 +277,14 @@ impl LarkApi {
 }
 
 fn get<'a>(endpoint: Endpoint, path: &'a [&'a str], query: &'a [(&'a str, &'a str)]) -> Call<'a> {
-    Call {
-        endpoint,
-        method: Method::GET,
-        path,
-        query,
-        body: None,
-    }
+    Call { endpoint, method: Method::GET, path, query, body: None }
 }
 
 fn delete<'a>(endpoint: Endpoint, path: &'a [&'a str]) -> Call<'a> {
-    Call {
-        endpoint,
-        method: Method::DELETE,
-        path,
-        query: &[],
-        body: None,
-    }
+    Call { endpoint, method: Method::DELETE, path, query: &[], body: None }
 }
 
 /// The platform said yes, but not what was asked for.
 fn undecodable(endpoint: Endpoint) -> ApiError {
-    ApiError {
-        endpoint,
-        status: Some(200),
-        failure: Failure::Undecodable,
-        retry_after: None,
-    }
+    ApiError { endpoint, status: Some(200), failure: Failure::Undecodable, retry_after: None }
 }

@@ -30,11 +30,7 @@ const ANY: &[Endpoint] = &[];
 const SENDS: &[Endpoint] = &[Endpoint::Create, Endpoint::Reply];
 
 const fn row(code: i64, meaning: Meaning, endpoints: &'static [Endpoint]) -> Row {
-    Row {
-        code,
-        meaning,
-        endpoints,
-    }
+    Row { code, meaning, endpoints }
 }
 
 /// The comment beside each row names the section of the protocol description it comes from.

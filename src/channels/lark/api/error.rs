@@ -73,9 +73,7 @@ impl ApiError {
 
     /// What the caller should do.
     pub fn disposition(&self) -> Disposition {
-        let retry = Disposition::Retry {
-            after: self.retry_after,
-        };
+        let retry = Disposition::Retry { after: self.retry_after };
         if !matches!(self.failure, Failure::Refused { .. }) {
             return retry;
         }

@@ -18,17 +18,9 @@ pub(super) fn neutralise(text: &str) -> String {
     let mut characters = text.chars();
     while let Some(character) = characters.next() {
         let printable = !character.is_control() || matches!(character, '\n' | '\t' | '\r');
-        safe.push(if printable {
-            character
-        } else {
-            char::REPLACEMENT_CHARACTER
-        });
+        safe.push(if printable { character } else { char::REPLACEMENT_CHARACTER });
         let next = characters.as_str().as_bytes();
-        if character == '<'
-            && next
-                .get(..2)
-                .is_some_and(|two| two.eq_ignore_ascii_case(b"at"))
-        {
+        if character == '<' && next.get(..2).is_some_and(|two| two.eq_ignore_ascii_case(b"at")) {
             safe.push('\u{200b}');
         }
     }

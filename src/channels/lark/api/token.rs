@@ -53,11 +53,7 @@ struct TokenAnswer {
 
 impl TokenCache {
     pub(super) fn new(clock: Arc<dyn Clock>) -> Self {
-        Self {
-            clock,
-            state: Mutex::default(),
-            fetches: AtomicU64::new(0),
-        }
+        Self { clock, state: Mutex::default(), fetches: AtomicU64::new(0) }
     }
 
     /// A token that is valid as far as its life goes. Whoever comes while it is fetched waits for
@@ -116,9 +112,7 @@ impl State {
     fn usable(&self, now: Timestamp) -> Option<Arc<Secret>> {
         let token = self.token.as_ref()?;
         let lasting = token.ends_at.since(now) >= RENEW_BEFORE;
-        let just_asked = self
-            .asked_at
-            .is_some_and(|asked_at| now.since(asked_at) < RENEW_PAUSE);
+        let just_asked = self.asked_at.is_some_and(|asked_at| now.since(asked_at) < RENEW_PAUSE);
         self.valid(now).filter(|_| lasting || just_asked)
     }
 }

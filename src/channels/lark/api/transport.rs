@@ -106,11 +106,7 @@ impl Transport {
         if !matches!(base_url.scheme(), "http" | "https") {
             return Err(SettingsError::BaseUrl);
         }
-        Ok(Self {
-            client,
-            base_url,
-            timeout: REQUEST_TIMEOUT,
-        })
+        Ok(Self { client, base_url, timeout: REQUEST_TIMEOUT })
     }
 
     /// Carries out a call; `Ok` holds the whole answer, whose code is 0.
@@ -119,10 +115,8 @@ impl Transport {
         call: &Call<'_>,
         token: Option<&Secret>,
     ) -> Result<Value, ApiError> {
-        let mut request = self
-            .client
-            .request(call.method.clone(), self.url(call))
-            .timeout(self.timeout);
+        let mut request =
+            self.client.request(call.method.clone(), self.url(call)).timeout(self.timeout);
         if let Some(token) = token {
             request = request.bearer_auth(token.expose());
         }
@@ -138,17 +132,15 @@ impl Transport {
         let response = request.send().await.map_err(|error| failed(&error))?;
         let status = response.status().as_u16();
         let retry_after = retry_after(response.headers());
-        let body = read_capped(response, ANSWER_BYTES_MAX)
-            .await
-            .map_err(|error| match error {
-                ReadFailure::TooLong => ApiError {
-                    endpoint: call.endpoint,
-                    status: Some(status),
-                    failure: Failure::Undecodable,
-                    retry_after: None,
-                },
-                ReadFailure::Transport(error) => failed(&error),
-            })?;
+        let body = read_capped(response, ANSWER_BYTES_MAX).await.map_err(|error| match error {
+            ReadFailure::TooLong => ApiError {
+                endpoint: call.endpoint,
+                status: Some(status),
+                failure: Failure::Undecodable,
+                retry_after: None,
+            },
+            ReadFailure::Transport(error) => failed(&error),
+        })?;
         judge(status, &body).map_err(|failure| ApiError {
             endpoint: call.endpoint,
             status: Some(status),
@@ -194,10 +186,7 @@ fn judge(status: u16, body: &[u8]) -> Result<Value, Failure> {
         return Err(if succeeded {
             Failure::Undecodable
         } else {
-            Failure::Refused {
-                code: None,
-                message: String::new(),
-            }
+            Failure::Refused { code: None, message: String::new() }
         });
     };
     if outcome.code == 0 && succeeded {
@@ -212,13 +201,7 @@ fn judge(status: u16, body: &[u8]) -> Result<Value, Failure> {
 fn clean(message: &str) -> String {
     let one_line: String = message
         .chars()
-        .map(|character| {
-            if character.is_control() {
-                ' '
-            } else {
-                character
-            }
-        })
+        .map(|character| if character.is_control() { ' ' } else { character })
         .collect();
     ellipsis(one_line.trim(), MESSAGE_CHARS_MAX)
 }

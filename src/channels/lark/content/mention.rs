@@ -39,10 +39,7 @@ impl Named {
 
     fn read(entry: &Value) -> Option<Self> {
         let text = |value: Option<&Value>| {
-            value
-                .and_then(Value::as_str)
-                .filter(|text| !text.is_empty())
-                .map(str::to_owned)
+            value.and_then(Value::as_str).filter(|text| !text.is_empty()).map(str::to_owned)
         };
         let key = text(entry.get("key"))?;
         let ids = entry.get("id");
@@ -52,12 +49,7 @@ impl Named {
             .or_else(|| of("user_id"))
             .or_else(|| of("union_id"));
         let everybody = key == KEY_ALL || id.as_deref() == Some("all");
-        Some(Self {
-            everybody,
-            id,
-            name: text(entry.get("name")).unwrap_or_default(),
-            key,
-        })
+        Some(Self { everybody, id, name: text(entry.get("name")).unwrap_or_default(), key })
     }
 
     /// Whether it names `own`.
@@ -66,10 +58,7 @@ impl Named {
     }
 
     pub(super) fn mention(&self) -> Mention {
-        Mention {
-            id: self.id.as_deref().map(UserId::new),
-            name: self.shown_name(),
-        }
+        Mention { id: self.id.as_deref().map(UserId::new), name: self.shown_name() }
     }
 
     fn shown_name(&self) -> String {
@@ -112,21 +101,14 @@ pub(super) struct TextMentions<'a> {
 
 impl<'a> TextMentions<'a> {
     pub(super) fn new(text: &'a str, named: &'a [Named], own: Option<&'a UserId>) -> Self {
-        let tokens: Vec<&str> = text
-            .match_indices('@')
-            .filter_map(|(at, _)| user_token(text.get(at..)?))
-            .collect();
+        let tokens: Vec<&str> =
+            text.match_indices('@').filter_map(|(at, _)| user_token(text.get(at..)?)).collect();
         let whole = named
             .iter()
             .map(|named| named.key.as_str())
             .filter(|key| tokens.contains(key))
             .collect();
-        Self {
-            text,
-            named,
-            own,
-            whole,
-        }
+        Self { text, named, own, whole }
     }
 
     pub(super) fn replace(&self) -> Replaced {
@@ -175,23 +157,14 @@ impl<'a> TextMentions<'a> {
             .named
             .iter()
             .find(|named| exact(&named.key))
-            .or_else(|| {
-                self.named
-                    .iter()
-                    .filter(fits)
-                    .max_by_key(|named| named.key.len())
-            })?;
+            .or_else(|| self.named.iter().filter(fits).max_by_key(|named| named.key.len()))?;
         Some((named, text.strip_prefix(named.key.as_str())?))
     }
 }
 
 /// The token of a person's placeholder at the beginning of `text`, with all its digits.
 fn user_token(text: &str) -> Option<&str> {
-    let digits = text
-        .strip_prefix(KEY_USER)?
-        .bytes()
-        .take_while(u8::is_ascii_digit)
-        .count();
+    let digits = text.strip_prefix(KEY_USER)?.bytes().take_while(u8::is_ascii_digit).count();
     if digits == 0 {
         return None;
     }

@@ -18,50 +18,22 @@ struct Kind {
 }
 
 const fn kind(message_type: &'static str, name: &'static str, detail: &'static str) -> Kind {
-    Kind {
-        message_type,
-        name,
-        detail,
-        attachment: None,
-    }
+    Kind { message_type, name, detail, attachment: None }
 }
 
 const fn carrier(kind: Kind, attachment: AttachmentKind, key: &'static str) -> Kind {
-    Kind {
-        attachment: Some((attachment, key)),
-        ..kind
-    }
+    Kind { attachment: Some((attachment, key)), ..kind }
 }
 
 /// The platform's message types besides text and post. Folders cannot be downloaded, so they
 /// carry nothing.
 const KINDS: [Kind; 20] = [
-    carrier(
-        kind("image", "image", ""),
-        AttachmentKind::Image,
-        "image_key",
-    ),
-    carrier(
-        kind("file", "file", "file_name"),
-        AttachmentKind::File,
-        "file_key",
-    ),
+    carrier(kind("image", "image", ""), AttachmentKind::Image, "image_key"),
+    carrier(kind("file", "file", "file_name"), AttachmentKind::File, "file_key"),
     kind("folder", "folder", "file_name"),
-    carrier(
-        kind("audio", "voice message", ""),
-        AttachmentKind::Audio,
-        "file_key",
-    ),
-    carrier(
-        kind("media", "video", "file_name"),
-        AttachmentKind::Video,
-        "file_key",
-    ),
-    carrier(
-        kind("sticker", "sticker", ""),
-        AttachmentKind::Sticker,
-        "file_key",
-    ),
+    carrier(kind("audio", "voice message", ""), AttachmentKind::Audio, "file_key"),
+    carrier(kind("media", "video", "file_name"), AttachmentKind::Video, "file_key"),
+    carrier(kind("sticker", "sticker", ""), AttachmentKind::Sticker, "file_key"),
     kind("interactive", "card", "title"),
     kind("hongbao", "red packet", "text"),
     kind("share_calendar_event", "calendar event", "summary"),
@@ -81,10 +53,7 @@ const KINDS: [Kind; 20] = [
 pub(super) fn render(message_type: &str, content: &Value) -> Rendered {
     let Some(kind) = KINDS.iter().find(|kind| kind.message_type == message_type) else {
         let name = one_line(message_type, NAME_CHARS_MAX);
-        return Rendered {
-            text: format!("[unsupported message: {name}]"),
-            ..Rendered::default()
-        };
+        return Rendered { text: format!("[unsupported message: {name}]"), ..Rendered::default() };
     };
     let field = |name: &str| content.get(name).and_then(Value::as_str).unwrap_or("");
     let detail = one_line(field(kind.detail), NAME_CHARS_MAX);
@@ -100,14 +69,8 @@ pub(super) fn render(message_type: &str, content: &Value) -> Rendered {
         .map(|(kind, key)| Attachment {
             kind,
             key: field(key).to_owned(),
-            name: Some(field("file_name"))
-                .filter(|name| !name.is_empty())
-                .map(str::to_owned),
+            name: Some(field("file_name")).filter(|name| !name.is_empty()).map(str::to_owned),
         })
         .collect();
-    Rendered {
-        text,
-        attachments,
-        ..Rendered::default()
-    }
+    Rendered { text, attachments, ..Rendered::default() }
 }

@@ -20,12 +20,7 @@ struct Post<'a> {
 
 pub(super) fn render(content: &Value, named: &[Named], own: Option<&UserId>) -> Rendered {
     let body = unlocalised(content);
-    let mut post = Post {
-        named,
-        own,
-        rendered: Rendered::default(),
-        addressed: false,
-    };
+    let mut post = Post { named, own, rendered: Rendered::default(), addressed: false };
     let title = body.get("title").and_then(Value::as_str).unwrap_or("");
     if !title.is_empty() {
         post.rendered.text.push_str(title);
@@ -120,11 +115,7 @@ impl Post<'_> {
     fn attach(&mut self, placeholder: &str, kind: AttachmentKind, key: &str) {
         self.push(placeholder);
         if !key.is_empty() {
-            self.rendered.attachments.push(Attachment {
-                kind,
-                key: key.to_owned(),
-                name: None,
-            });
+            self.rendered.attachments.push(Attachment { kind, key: key.to_owned(), name: None });
         }
     }
 }

@@ -36,9 +36,7 @@ fn facts(opened: Opened) -> Result<Facts, DecodeError> {
         tenant_key: opened.head.tenant_key,
         id: message.message_id.take().ok_or(missing("no message_id"))?,
         chat: message.chat_id.take().ok_or(missing("no chat_id"))?,
-        time: written
-            .or(opened.head.created_at)
-            .ok_or(missing("no create_time"))?,
+        time: written.or(opened.head.created_at).ok_or(missing("no create_time"))?,
         message,
         sender: event.sender.unwrap_or_default(),
     })
@@ -98,15 +96,7 @@ fn incoming(
     let kind = facts.message.message_type.as_deref().unwrap_or("");
     let time = facts.time.as_millis().to_string();
     let bot = receiver.bot.as_str();
-    let content_key = [
-        "content",
-        bot,
-        &facts.chat,
-        sender.id.as_str(),
-        &time,
-        kind,
-        content,
-    ];
+    let content_key = ["content", bot, &facts.chat, sender.id.as_str(), &time, kind, content];
     let keys = vec![
         message_key(receiver.bot, facts.time, &facts.id),
         DedupKey::new(facts.time, &content_key),
@@ -136,17 +126,10 @@ fn incoming(
     ];
     for (name, value) in details {
         if let Some(value) = value {
-            message
-                .metadata
-                .insert(name.to_owned(), Value::from(value.as_str()));
+            message.metadata.insert(name.to_owned(), Value::from(value.as_str()));
         }
     }
-    Incoming {
-        bot: receiver.bot.clone(),
-        message,
-        keys,
-        addressing,
-    }
+    Incoming { bot: receiver.bot.clone(), message, keys, addressing }
 }
 
 /// The content as text: it is a JSON string inside the JSON, but an object is understood, too.

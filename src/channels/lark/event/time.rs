@@ -14,9 +14,7 @@ pub(in crate::channels::lark) fn platform_time(text: &str) -> Option<Timestamp> 
     }
     let number: u64 = whole.parse().ok()?;
     let millis = match whole.len() {
-        ..=10 => number
-            .checked_mul(1000)?
-            .checked_add(thousandths(fraction))?,
+        ..=10 => number.checked_mul(1000)?.checked_add(thousandths(fraction))?,
         11..=13 => number,
         14..=16 => number / 1000,
         _ => number / 1_000_000,

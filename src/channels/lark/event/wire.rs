@@ -117,10 +117,7 @@ impl Opened {
     /// The id of the message that the event is about, wherever its type puts it.
     pub(super) fn message_concerned(&self) -> Option<&str> {
         let text = |pointer: &str| {
-            self.event
-                .pointer(pointer)
-                .and_then(Value::as_str)
-                .filter(|id| !id.is_empty())
+            self.event.pointer(pointer).and_then(Value::as_str).filter(|id| !id.is_empty())
         };
         text("/message_id")
             .or_else(|| text("/message/message_id"))

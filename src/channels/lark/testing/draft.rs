@@ -29,9 +29,7 @@ pub(crate) fn encrypt(plain: &str) -> String {
 }
 
 fn sign(timestamp: &str, body: &str) -> String {
-    hex::encode(Sha256::digest(format!(
-        "{timestamp}{NONCE}{ENCRYPT_KEY}{body}"
-    )))
+    hex::encode(Sha256::digest(format!("{timestamp}{NONCE}{ENCRYPT_KEY}{body}")))
 }
 
 /// A request in the making.

@@ -56,9 +56,7 @@ impl Platform {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let inner = Arc::new(Mutex::new(Inner::default()));
-        let router = Router::new()
-            .fallback(answer)
-            .with_state(Arc::clone(&inner));
+        let router = Router::new().fallback(answer).with_state(Arc::clone(&inner));
         let tasks = TaskSet::new("test", CancellationToken::new());
         let cancel = tasks.cancellation().clone();
         tasks.spawn("platform", async move {

@@ -67,11 +67,7 @@ pub(super) fn admit(
         return Err(Refusal::WrongApp);
     }
     let age = now.since(signed_at).max(signed_at.since(now));
-    if age > FRESH_WINDOW {
-        Ok(Admitted::Stale(opened))
-    } else {
-        Ok(Admitted::Fresh(opened))
-    }
+    if age > FRESH_WINDOW { Ok(Admitted::Stale(opened)) } else { Ok(Admitted::Fresh(opened)) }
 }
 
 struct Content {
@@ -81,20 +77,11 @@ struct Content {
 
 fn open(bot: &LarkBot, outer: Opened) -> Result<Content, Refusal> {
     let Some(envelope) = &outer.encrypt else {
-        return Ok(Content {
-            opened: outer,
-            encrypted: false,
-        });
+        return Ok(Content { opened: outer, encrypted: false });
     };
-    let plain = bot
-        .envelope_key()
-        .open(envelope)
-        .map_err(|_any| Refusal::Undecodable)?;
+    let plain = bot.envelope_key().open(envelope).map_err(|_any| Refusal::Undecodable)?;
     let opened = Opened::parse(plain.as_bytes()).ok_or(Refusal::Undecodable)?;
-    Ok(Content {
-        opened,
-        encrypted: true,
-    })
+    Ok(Content { opened, encrypted: true })
 }
 
 fn shake_hands(bot: &LarkBot, opened: &Opened) -> Result<Admitted, Refusal> {

@@ -107,10 +107,7 @@ impl IntoResponse for Refusal {
         });
         let mut response = (self.status(), problem.to_string()).into_response();
         let headers = response.headers_mut();
-        headers.insert(
-            CONTENT_TYPE,
-            HeaderValue::from_static("application/problem+json"),
-        );
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
         if self.status() == StatusCode::SERVICE_UNAVAILABLE {
             headers.insert(RETRY_AFTER, RETRY_AFTER_SECONDS);
         }

@@ -1,0 +1,26 @@
+//! The engine: one loop of thinking and acting, configured by presets.
+//!
+//! [`AgentRun`] decides and does nothing; [`Driver`] does and decides nothing. Every input is
+//! journalled before it is applied, so that replaying the journal gives the identical run. The
+//! engine knows neither store nor channels: it writes through [`Journal`].
+
+mod clean;
+mod driver;
+mod pipeline;
+mod policy;
+mod ports;
+mod preset;
+mod prompt;
+mod run;
+mod summary;
+
+pub use driver::{DriveError, Driver, Halt};
+pub use pipeline::Pipeline;
+pub use policy::{Action, Decision, Facts, PolicyVerdict, decide};
+pub use ports::{Journal, JournalEntryV1, JournalError, Progress, Record};
+pub use preset::{Capability, Preset, Strategy, UnknownPreset, preset, preset_names};
+pub use prompt::{PromptParts, system_prompt};
+pub use run::{
+    AgentRunV1, Asked, CALLS_PER_ROUND_MAX, IllegalInput, Input, Outcome, RunSpec, Source, Step,
+    ToolResult, replay,
+};

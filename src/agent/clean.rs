@@ -1,0 +1,100 @@
+//! Takes out of a model's last words what is not meant for people.
+//!
+//! Code blocks are left exactly as they are.
+
+const LEADS: [&str; 7] = [
+    "final answer:",
+    "final answer：",
+    "最终回答：",
+    "最终回答:",
+    "最终答案：",
+    "最终答案:",
+    "answer:",
+];
+const REASONING_TAGS: [(&str, &str); 3] =
+    [("<think>", "</think>"), ("<thinking>", "</thinking>"), ("<reasoning>", "</reasoning>")];
+
+/// The text as people should see it; may be empty.
+pub(super) fn clean_final_answer(text: &str) -> String {
+    let text = outside_code(text, &|prose| squeeze_blank_lines(&without_reasoning(prose)));
+    let mut rest = text.trim();
+    loop {
+        let lead = LEADS.iter().find_map(|lead| strip_prefix_ignoring_case(rest, lead));
+        match lead {
+            Some(behind) => rest = behind.trim_start(),
+            None => return rest.to_owned(),
+        }
+    }
+}
+
+/// Applies `edit` to what stands outside of fenced code.
+fn outside_code(text: &str, edit: &dyn Fn(&str) -> String) -> String {
+    let mut result = String::with_capacity(text.len());
+    let mut prose = String::new();
+    let mut in_code = false;
+    for line in text.split_inclusive('\n') {
+        let is_fence = line.trim_start().starts_with("```");
+        if is_fence && !in_code {
+            result.push_str(&edit(&prose));
+            prose.clear();
+        }
+        if in_code || is_fence {
+            result.push_str(line);
+        } else {
+            prose.push_str(line);
+        }
+        in_code ^= is_fence;
+    }
+    result.push_str(&edit(&prose));
+    result
+}
+
+fn without_reasoning(text: &str) -> String {
+    let mut text = text.to_owned();
+    for (open, close) in REASONING_TAGS {
+        while let Some((before, rest)) = text.split_once(open) {
+            // An unclosed tag is cut to the end: half a thought is no answer either.
+            let after = rest.split_once(close).map_or("", |(_thought, after)| after);
+            text = format!("{before}{after}");
+        }
+    }
+    text
+}
+
+fn squeeze_blank_lines(text: &str) -> String {
+    let mut result = String::with_capacity(text.len());
+    let mut blank_lines = 0;
+    for line in text.split_inclusive('\n') {
+        blank_lines = if line.trim().is_empty() { blank_lines + 1 } else { 0 };
+        if blank_lines <= 1 {
+            result.push_str(line);
+        }
+    }
+    result
+}
+
+fn strip_prefix_ignoring_case<'a>(text: &'a str, lead: &str) -> Option<&'a str> {
+    let (head, rest) = text.split_at_checked(lead.len())?;
+    head.eq_ignore_ascii_case(lead).then_some(rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn leads_and_thoughts_are_not_shown() {
+        assert_eq!(clean_final_answer("Final Answer: 42"), "42");
+        assert_eq!(clean_final_answer("<think>hm\n\nhm</think>\n最终回答：好"), "好");
+        assert_eq!(clean_final_answer("before <think>never closed"), "before");
+        assert_eq!(clean_final_answer("<think>only a thought</think>"), "");
+    }
+
+    #[test]
+    fn code_is_left_as_it_is() {
+        let text = "See:\n\n```py\nx = '<think>'\n\n\n\ny = 1\n```\n\n\n\nDone.";
+        let clean = clean_final_answer(text);
+        assert!(clean.contains("x = '<think>'\n\n\n\ny = 1"));
+        assert!(clean.ends_with("```\n\nDone."));
+    }
+}

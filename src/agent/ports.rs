@@ -1,0 +1,60 @@
+//! What the engine needs of the world, implemented above it.
+
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+
+use super::policy::Decision;
+use super::run::Input;
+
+/// One line of a run's journal, as it is persisted.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "entry", rename_all = "snake_case")]
+pub enum JournalEntryV1 {
+    /// An input, about to be applied.
+    Input {
+        /// The input.
+        input: Box<Input>,
+    },
+    /// A call whose repetition is not harmless is about to run.
+    ToolStarted {
+        /// The call's id.
+        call_id: String,
+    },
+}
+
+/// One thing to be made durable.
+#[derive(Clone, Debug)]
+pub enum Record {
+    /// A line of the journal.
+    Entry(JournalEntryV1),
+    /// A decision about a tool call, for the ledger.
+    Decision(Decision),
+}
+
+/// The journal could not be written: the run must not go on.
+#[derive(Debug, thiserror::Error)]
+#[error("the journal cannot be written: {0}")]
+pub struct JournalError(pub String);
+
+/// Where a run's inputs and decisions are made durable.
+#[async_trait]
+pub trait Journal: Send + Sync {
+    /// Writes the records as one atomic unit. Returned means durable.
+    async fn record(&self, records: Vec<Record>) -> Result<(), JournalError>;
+}
+
+/// Follows a run while it works. Never slows it down.
+pub trait Progress: Send + Sync {
+    /// More text of the reply in progress.
+    fn text(&self, delta: &str);
+
+    /// A round of tools begins.
+    fn tools(&self, names: &[&str]);
+}
+
+/// Nobody follows.
+impl Progress for () {
+    fn text(&self, _delta: &str) {}
+
+    fn tools(&self, _names: &[&str]) {}
+}

@@ -1,0 +1,435 @@
+//! The transitions.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::CALLS_PER_ROUND_MAX;
+use super::words::{IllegalInput, Input, Outcome, RunSpec, Source, Step, ToolResult};
+use crate::agent::clean::clean_final_answer;
+use crate::agent::ports::JournalEntryV1;
+use crate::agent::{prompt, summary};
+use crate::base::{Say, Timestamp};
+use crate::llm::{
+    ChatMessage, LlmErrorKind, ModelReply, ModelRequest, ToolCall, ToolChoice, Usage,
+};
+
+/// After the first failure of the model the run waits this long.
+const STRIKE_WAIT: Duration = Duration::from_millis(2000);
+/// This many failures in a row end the run.
+const STRIKES_MAX: u32 = 2;
+/// The forced summary may take this long beyond the wall time.
+const SUMMARY_TIME_MAX: Duration = Duration::from_secs(30);
+/// How many empty replies in a row a run of the system takes.
+const SYSTEM_EMPTY_RETRIES: u32 = 2;
+/// What the forced summary is asked with, for people and for the system.
+const SUMMARY_TEMPERATURE_USER: f64 = 0.5;
+const SUMMARY_TEMPERATURE_SYSTEM: f64 = 0.3;
+
+/// One call and what came of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct CallLog {
+    /// The tool.
+    pub tool: String,
+    /// The arguments as JSON text.
+    pub arguments: String,
+    /// The observation or the error.
+    pub observation: String,
+    /// Whether it worked.
+    pub succeeded: bool,
+    /// Whether it told anything new.
+    pub is_news: bool,
+}
+
+/// Where a run is.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "phase", rename_all = "snake_case")]
+enum Phase {
+    /// Not started.
+    Created,
+    /// The model was asked in the ordinary course.
+    Thinking,
+    /// The tools were called.
+    Acting { calls: Vec<ToolCall> },
+    /// The model failed; the round begins again at this time.
+    Waiting { until: Timestamp },
+    /// The model was asked for a forced summary.
+    Summarising { since: Timestamp },
+    /// Over.
+    Finished { outcome: Outcome },
+}
+
+impl Phase {
+    const fn name(&self) -> &'static str {
+        match self {
+            Self::Created => "created",
+            Self::Thinking => "thinking",
+            Self::Acting { .. } => "acting",
+            Self::Waiting { .. } => "waiting",
+            Self::Summarising { .. } => "summarising",
+            Self::Finished { .. } => "finished",
+        }
+    }
+}
+
+/// What a started run holds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Work {
+    spec: RunSpec,
+    started_at: Timestamp,
+    iteration: u32,
+    strikes: u32,
+    empty_replies: u32,
+    messages: Vec<ChatMessage>,
+    nudge: Option<String>,
+    heard: Vec<String>,
+    log: Vec<CallLog>,
+    usage: Usage,
+    model_calls: u32,
+}
+
+/// One run of the engine, at any point of its life.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AgentRunV1 {
+    phase: Phase,
+    work: Option<Work>,
+}
+
+impl Default for AgentRunV1 {
+    fn default() -> Self {
+        Self { phase: Phase::Created, work: None }
+    }
+}
+
+/// The run that the journal describes, and the ids of calls that were begun.
+///
+/// # Errors
+/// [`IllegalInput`] if the journal is not one of this engine.
+pub fn replay(entries: &[JournalEntryV1]) -> Result<(AgentRunV1, Vec<String>), IllegalInput> {
+    let mut run = AgentRunV1::default();
+    let mut begun = Vec::new();
+    for entry in entries {
+        match entry {
+            JournalEntryV1::Input { input } => run.apply(input.as_ref().clone())?,
+            JournalEntryV1::ToolStarted { call_id } => begun.push(call_id.clone()),
+        }
+    }
+    Ok((run, begun))
+}
+
+impl AgentRunV1 {
+    /// What the run needs now; `None` before it is started.
+    pub fn next_step(&self) -> Option<Step> {
+        let work = self.work.as_ref()?;
+        Some(match &self.phase {
+            Phase::Created => return None,
+            Phase::Thinking => Step::CallModel(Box::new(work.request())),
+            Phase::Acting { calls } => {
+                Step::CallTools { iteration: work.iteration, calls: calls.clone() }
+            }
+            Phase::Waiting { until } => Step::Wait { until: *until },
+            Phase::Summarising { .. } => Step::CallModel(Box::new(work.summary_request())),
+            Phase::Finished { outcome } => Step::Done(outcome.clone()),
+        })
+    }
+
+    /// When the present step must be over: past it the driver gives up on the step and ticks.
+    pub fn deadline(&self) -> Option<Timestamp> {
+        let work = self.work.as_ref()?;
+        match self.phase {
+            Phase::Created | Phase::Finished { .. } => None,
+            Phase::Thinking | Phase::Acting { .. } | Phase::Waiting { .. } => {
+                Some(work.started_at.after(work.spec.wall_time))
+            }
+            Phase::Summarising { since } => Some(since.after(SUMMARY_TIME_MAX)),
+        }
+    }
+
+    /// What the run was started with.
+    pub fn spec(&self) -> Option<&RunSpec> {
+        self.work.as_ref().map(|work| &work.spec)
+    }
+
+    /// Rounds so far.
+    pub fn iteration(&self) -> u32 {
+        self.work.as_ref().map_or(0, |work| work.iteration)
+    }
+
+    /// Replies the model gave so far, the forced summary's included; failures are not counted.
+    pub fn model_calls(&self) -> u32 {
+        self.work.as_ref().map_or(0, |work| work.model_calls)
+    }
+
+    /// Tokens so far.
+    pub fn usage(&self) -> Usage {
+        self.work.as_ref().map_or_else(Usage::default, |work| work.usage)
+    }
+
+    /// Tells the run what happened.
+    ///
+    /// # Errors
+    /// [`IllegalInput`] if the run is in no state for it; the run is then unchanged.
+    pub fn apply(&mut self, input: Input) -> Result<(), IllegalInput> {
+        let illegal = IllegalInput { state: self.phase.name(), input: input.name() };
+        if let Input::Started { at, spec } = input {
+            if self.work.is_some() {
+                return Err(illegal);
+            }
+            let mut work = Work::new(*spec, at);
+            self.phase = work.begin_round(at);
+            self.work = Some(work);
+            return Ok(());
+        }
+        let Some(work) = self.work.as_mut() else {
+            return Err(illegal);
+        };
+        let next = match (&self.phase, input) {
+            (Phase::Finished { .. } | Phase::Created, _) => return Err(illegal),
+            (_, Input::Cancelled { .. }) => Phase::Finished { outcome: Outcome::Cancelled },
+            (_, Input::LeaseLost { .. }) => Phase::Finished { outcome: Outcome::LeaseLost },
+            (_, Input::UserSaid { text, .. }) => {
+                work.heard.push(text);
+                return Ok(());
+            }
+            (Phase::Thinking, Input::ModelReplied { at, reply }) => work.replied(reply, at),
+            (Phase::Thinking, Input::ModelFailed { at, kind, .. }) => work.failed(kind, at),
+            (Phase::Thinking, Input::Tick { at }) => work.begin_summary(at),
+            (Phase::Acting { calls }, Input::ToolsFinished { at, results }) => {
+                if !results_match(calls, &results) {
+                    return Err(illegal);
+                }
+                let calls = calls.clone();
+                work.acted(&calls, results);
+                work.begin_round(at)
+            }
+            (Phase::Waiting { .. }, Input::Tick { at }) => work.begin_round(at),
+            (Phase::Summarising { .. }, Input::ModelReplied { reply, .. }) => {
+                work.summarised(&reply)
+            }
+            (Phase::Summarising { .. }, Input::ModelFailed { .. } | Input::Tick { .. }) => {
+                work.finish_synthetic()
+            }
+            (
+                _,
+                Input::Started { .. }
+                | Input::ModelReplied { .. }
+                | Input::ModelFailed { .. }
+                | Input::ToolsFinished { .. }
+                | Input::Answered { .. }
+                | Input::WorkerReported { .. }
+                | Input::Escalated { .. }
+                | Input::Tick { .. },
+            ) => return Err(illegal),
+        };
+        self.phase = next;
+        Ok(())
+    }
+}
+
+fn results_match(calls: &[ToolCall], results: &[ToolResult]) -> bool {
+    calls.len() == results.len()
+        && calls.iter().zip(results).all(|(call, result)| call.id == result.call_id)
+}
+
+impl Work {
+    fn new(spec: RunSpec, at: Timestamp) -> Self {
+        let mut messages = spec.history.clone();
+        messages.push(ChatMessage::User { text: spec.question.clone() });
+        Self {
+            spec,
+            started_at: at,
+            iteration: 0,
+            strikes: 0,
+            empty_replies: 0,
+            messages,
+            nudge: None,
+            heard: Vec::new(),
+            log: Vec::new(),
+            usage: Usage::default(),
+            model_calls: 0,
+        }
+    }
+
+    /// Exits first, then the next question to the model.
+    fn begin_round(&mut self, at: Timestamp) -> Phase {
+        let is_late = at.since(self.started_at) >= self.spec.wall_time;
+        if is_late || self.iteration >= self.spec.iterations_max {
+            return self.begin_summary(at);
+        }
+        self.iteration += 1;
+        for text in self.heard.drain(..) {
+            self.messages.push(ChatMessage::User { text });
+        }
+        Phase::Thinking
+    }
+
+    /// From this round on no tools are offered: the model has to come to an end.
+    fn tools_withheld(&self) -> bool {
+        let max = self.spec.iterations_max;
+        // 80 % of the rounds, rounded up, but never the first.
+        let withheld_from = max.saturating_mul(4).div_ceil(5).max(2);
+        self.iteration >= withheld_from
+    }
+
+    fn request(&self) -> ModelRequest {
+        let mut messages = self.messages.clone();
+        let withheld = self.tools_withheld() && !self.spec.tools.is_empty();
+        let last_rounds =
+            withheld.then(|| prompt::last_rounds(self.iteration, self.spec.iterations_max));
+        // What is said to the model only now stands behind everything that providers may cache.
+        for text in self.nudge.iter().cloned().chain(last_rounds) {
+            messages.push(ChatMessage::User { text });
+        }
+        ModelRequest {
+            system: self.spec.system.clone(),
+            messages,
+            tools: self.spec.tools.clone(),
+            tool_choice: if withheld || self.spec.tools.is_empty() {
+                ToolChoice::None
+            } else {
+                ToolChoice::Auto
+            },
+            max_tokens: self.spec.max_tokens,
+            temperature: self.spec.temperature,
+        }
+    }
+
+    fn summary_request(&self) -> ModelRequest {
+        let text = prompt::forced_summary(
+            &self.spec.question,
+            &summary::call_list(&self.log),
+            &summary::observations(&self.log),
+        );
+        ModelRequest {
+            system: self.spec.system.clone(),
+            messages: vec![ChatMessage::User { text }],
+            tools: Vec::new(),
+            tool_choice: ToolChoice::None,
+            max_tokens: self.spec.max_tokens,
+            temperature: match self.spec.source {
+                Source::User => SUMMARY_TEMPERATURE_USER,
+                Source::System => SUMMARY_TEMPERATURE_SYSTEM,
+            },
+        }
+    }
+
+    fn count(&mut self, reply: &ModelReply) {
+        self.model_calls += 1;
+        self.usage.input += reply.usage.input;
+        self.usage.output += reply.usage.output;
+        self.usage.cached += reply.usage.cached;
+    }
+
+    fn replied(&mut self, reply: ModelReply, at: Timestamp) -> Phase {
+        self.count(&reply);
+        self.strikes = 0;
+        self.nudge = None;
+        let may_call = !self.tools_withheld() && !self.spec.tools.is_empty();
+        if may_call && !reply.calls.is_empty() {
+            self.empty_replies = 0;
+            return self.begin_acting(reply);
+        }
+        let text = clean_final_answer(&reply.text);
+        if text.is_empty() {
+            return self.empty(at);
+        }
+        if !self.heard.is_empty() {
+            // The person said more meanwhile: this was an answer to half of the question.
+            self.messages.push(ChatMessage::Assistant { text, calls: Vec::new() });
+            return self.begin_round(at);
+        }
+        Phase::Finished { outcome: Outcome::Answered { text, partial: false } }
+    }
+
+    fn begin_acting(&mut self, reply: ModelReply) -> Phase {
+        let mut calls = reply.calls;
+        let dropped = calls.split_off(calls.len().min(CALLS_PER_ROUND_MAX));
+        if !dropped.is_empty() {
+            let names: Vec<String> = dropped.into_iter().map(|call| call.name).collect();
+            self.nudge = Some(prompt::dropped_calls(&names, CALLS_PER_ROUND_MAX));
+        }
+        self.messages.push(ChatMessage::Assistant { text: reply.text, calls: calls.clone() });
+        Phase::Acting { calls }
+    }
+
+    /// Neither text nor calls.
+    fn empty(&mut self, at: Timestamp) -> Phase {
+        self.empty_replies += 1;
+        let retries = match self.spec.source {
+            Source::System => SYSTEM_EMPTY_RETRIES,
+            Source::User => u32::from(self.spec.has_fallback),
+        };
+        if self.empty_replies <= retries {
+            // The round is taken back: an empty reply must not cost one.
+            self.iteration -= 1;
+            return self.begin_round(at);
+        }
+        self.begin_summary(at)
+    }
+
+    fn failed(&mut self, kind: LlmErrorKind, at: Timestamp) -> Phase {
+        self.strikes += 1;
+        if kind == LlmErrorKind::CircuitOpen {
+            return self.finish_synthetic();
+        }
+        self.iteration -= 1;
+        if self.strikes < STRIKES_MAX {
+            return Phase::Waiting { until: at.after(STRIKE_WAIT) };
+        }
+        self.begin_summary(at)
+    }
+
+    fn acted(&mut self, calls: &[ToolCall], results: Vec<ToolResult>) {
+        for (call, result) in calls.iter().zip(results) {
+            self.log.push(CallLog {
+                tool: call.name.clone(),
+                arguments: call.arguments.to_string(),
+                observation: result.text.clone(),
+                succeeded: result.succeeded,
+                is_news: result.is_news,
+            });
+            self.messages.push(ChatMessage::Tool {
+                call_id: result.call_id,
+                name: result.name,
+                text: result.text,
+            });
+        }
+    }
+
+    /// A run that must end: with a summary if there is something to sum up.
+    fn begin_summary(&mut self, at: Timestamp) -> Phase {
+        if self.log.iter().any(|call| call.succeeded) {
+            return Phase::Summarising { since: at };
+        }
+        self.apologise()
+    }
+
+    fn apologise(&self) -> Phase {
+        let reference = self.spec.turn.to_string();
+        let text = Say::Apology { reference }.text(self.spec.locale);
+        Phase::Finished { outcome: Outcome::Apologised { text } }
+    }
+
+    fn summarised(&mut self, reply: &ModelReply) -> Phase {
+        self.count(reply);
+        let text = clean_final_answer(&reply.text);
+        if text.is_empty() {
+            return self.finish_synthetic();
+        }
+        let text = format!("{}\n\n{text}", Say::Partial.text(self.spec.locale));
+        Phase::Finished { outcome: Outcome::Answered { text, partial: true } }
+    }
+
+    /// The end of a run whose model cannot even sum up.
+    fn finish_synthetic(&self) -> Phase {
+        if !self.log.iter().any(|call| call.succeeded) {
+            return self.apologise();
+        }
+        let text = summary::synthetic(&self.log, self.spec.locale);
+        Phase::Finished { outcome: Outcome::Answered { text, partial: true } }
+    }
+}
+
+#[cfg(test)]
+#[path = "state_tests.rs"]
+mod tests;

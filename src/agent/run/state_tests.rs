@@ -1,0 +1,320 @@
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+use crate::base::id::TurnIds;
+use crate::base::{Locale, SessionKey, UserId};
+use crate::llm::{Finish, ToolSpec};
+
+fn at(millis: u64) -> Timestamp {
+    Timestamp::from_millis(1_000_000 + millis)
+}
+
+fn spec(source: Source, iterations_max: u32) -> RunSpec {
+    RunSpec {
+        turn: TurnIds::default().next(at(0)),
+        session: SessionKey::new("s"),
+        sender: UserId::new("u"),
+        source,
+        locale: Locale::EnUs,
+        system: "system".to_owned(),
+        history: Vec::new(),
+        question: "question".to_owned(),
+        tools: vec![ToolSpec {
+            name: "search".to_owned(),
+            description: "searches".to_owned(),
+            parameters: json!({"type": "object"}),
+        }],
+        iterations_max,
+        wall_time: Duration::from_secs(180),
+        max_tokens: 4096,
+        temperature: 0.7,
+        has_fallback: false,
+    }
+}
+
+fn started(spec: RunSpec) -> AgentRunV1 {
+    let mut run = AgentRunV1::default();
+    run.apply(Input::Started { at: at(0), spec: Box::new(spec) }).unwrap();
+    run
+}
+
+fn says(text: &str) -> Input {
+    replied(text, Vec::new())
+}
+
+fn replied(text: &str, calls: Vec<ToolCall>) -> Input {
+    let reply = ModelReply {
+        text: text.to_owned(),
+        calls,
+        finish: Finish::Stop,
+        usage: Usage { input: 10, output: 1, cached: 0 },
+    };
+    Input::ModelReplied { at: at(1), reply }
+}
+
+fn call(id: &str) -> ToolCall {
+    ToolCall { id: id.to_owned(), name: "search".to_owned(), arguments: json!({"query": id}) }
+}
+
+fn result(id: &str, text: &str) -> ToolResult {
+    ToolResult {
+        call_id: id.to_owned(),
+        name: "search".to_owned(),
+        text: text.to_owned(),
+        succeeded: true,
+        is_news: true,
+        sources: Vec::new(),
+    }
+}
+
+fn finished(results: Vec<ToolResult>) -> Input {
+    Input::ToolsFinished { at: at(2), results }
+}
+
+fn failed() -> Input {
+    Input::ModelFailed { at: at(3), kind: LlmErrorKind::Overloaded, text: String::new() }
+}
+
+fn request(run: &AgentRunV1) -> ModelRequest {
+    match run.next_step() {
+        Some(Step::CallModel(request)) => *request,
+        other => panic!("not a model call: {other:?}"),
+    }
+}
+
+fn outcome(run: &AgentRunV1) -> Outcome {
+    match run.next_step() {
+        Some(Step::Done(outcome)) => outcome,
+        other => panic!("not done: {other:?}"),
+    }
+}
+
+/// One round that searches and finds something.
+fn search_once(run: &mut AgentRunV1, id: &str) {
+    run.apply(replied("", vec![call(id)])).unwrap();
+    run.apply(finished(vec![result(id, "the answer is 42")])).unwrap();
+}
+
+#[test]
+fn a_text_is_the_answer() {
+    let mut run = started(spec(Source::User, 12));
+    run.apply(says("Final Answer: 42")).unwrap();
+    assert_eq!(outcome(&run), Outcome::Answered { text: "42".to_owned(), partial: false });
+}
+
+#[test]
+fn results_follow_their_calls_and_the_prefix_stays() {
+    let mut run = started(spec(Source::User, 12));
+    let first = request(&run);
+    search_once(&mut run, "a");
+    let second = request(&run);
+    assert_eq!(second.messages[..first.messages.len()], first.messages[..]);
+    assert_eq!(second.system, first.system);
+    assert!(
+        matches!(&second.messages[1], ChatMessage::Assistant { calls, .. } if calls.len() == 1)
+    );
+    assert!(matches!(&second.messages[2], ChatMessage::Tool { call_id, .. } if call_id == "a"));
+}
+
+#[test]
+fn results_that_do_not_match_the_calls_are_refused_and_change_nothing() {
+    let mut run = started(spec(Source::User, 12));
+    run.apply(replied("", vec![call("a")])).unwrap();
+    let before = run.clone();
+    for results in [vec![], vec![result("b", "")], vec![result("a", ""), result("a", "")]] {
+        assert!(run.apply(finished(results)).is_err());
+    }
+    assert!(run.apply(says("too early")).is_err());
+    assert_eq!(run, before);
+}
+
+#[test]
+fn at_most_eight_calls_are_carried_out_and_the_rest_is_named() {
+    let mut run = started(spec(Source::User, 12));
+    let calls: Vec<ToolCall> = (0..11).map(|number| call(&number.to_string())).collect();
+    run.apply(replied("", calls)).unwrap();
+    let Some(Step::CallTools { calls, .. }) = run.next_step() else { panic!("no tools") };
+    assert_eq!(calls.len(), CALLS_PER_ROUND_MAX);
+    let results = calls.iter().map(|call| result(&call.id, "")).collect();
+    run.apply(finished(results)).unwrap();
+    let last = request(&run).messages.pop().unwrap();
+    assert!(matches!(last, ChatMessage::User { text } if text.contains("search, search, search")));
+}
+
+#[test]
+fn tools_are_withheld_in_the_last_rounds_and_the_model_is_told() {
+    let mut run = started(spec(Source::User, 5));
+    for round in 1..=3 {
+        assert_eq!(request(&run).tool_choice, ToolChoice::Auto, "round {round}");
+        search_once(&mut run, &round.to_string());
+    }
+    let fourth = request(&run);
+    assert_eq!(fourth.tool_choice, ToolChoice::None);
+    let told = fourth.messages.last().unwrap();
+    assert!(matches!(told, ChatMessage::User { text } if text.contains("4/5")));
+}
+
+#[test]
+fn a_first_failure_waits_and_takes_the_round_back() {
+    let mut run = started(spec(Source::User, 12));
+    run.apply(failed()).unwrap();
+    assert_eq!(run.next_step(), Some(Step::Wait { until: at(3 + 2000) }));
+    assert_eq!(run.iteration(), 0);
+    run.apply(Input::Tick { at: at(2003) }).unwrap();
+    assert_eq!(run.iteration(), 1);
+    run.apply(says("42")).unwrap();
+    assert!(matches!(outcome(&run), Outcome::Answered { partial: false, .. }));
+}
+
+#[test]
+fn two_failures_in_a_row_lead_to_a_summary_of_what_was_found() {
+    let mut run = started(spec(Source::User, 12));
+    search_once(&mut run, "a");
+    run.apply(failed()).unwrap();
+    run.apply(Input::Tick { at: at(2003) }).unwrap();
+    run.apply(failed()).unwrap();
+    let summary = request(&run);
+    assert_eq!(summary.tool_choice, ToolChoice::None);
+    assert_eq!(summary.messages.len(), 1, "only the prompt");
+    assert!(matches!(&summary.messages[0], ChatMessage::User { text }
+        if text.contains("question") && text.contains("the answer is 42")));
+    run.apply(says("It is 42.")).unwrap();
+    let Outcome::Answered { text, partial: true } = outcome(&run) else { panic!("not partial") };
+    assert!(text.contains("incomplete") && text.contains("It is 42."));
+}
+
+#[test]
+fn a_summary_that_fails_too_is_made_from_the_findings() {
+    let mut run = started(spec(Source::User, 12));
+    search_once(&mut run, "a");
+    run.apply(Input::ModelFailed {
+        at: at(3),
+        kind: LlmErrorKind::CircuitOpen,
+        text: String::new(),
+    })
+    .unwrap();
+    let Outcome::Answered { text, partial: true } = outcome(&run) else { panic!("not partial") };
+    assert!(text.contains("the answer is 42"));
+}
+
+#[test]
+fn without_any_work_the_end_is_an_honest_apology_with_a_reference() {
+    let spec = spec(Source::User, 12);
+    let reference = spec.turn.to_string();
+    let mut run = started(spec);
+    run.apply(says("")).unwrap();
+    let Outcome::Apologised { text } = outcome(&run) else { panic!("no apology") };
+    assert!(text.contains(&reference));
+}
+
+#[test]
+fn a_run_of_the_system_takes_two_empty_replies_back() {
+    let mut run = started(spec(Source::System, 12));
+    for _ in 0..2 {
+        run.apply(says(" \n")).unwrap();
+        assert_eq!(run.iteration(), 1, "an empty reply costs no round");
+    }
+    run.apply(says("")).unwrap();
+    assert!(matches!(outcome(&run), Outcome::Apologised { .. }));
+}
+
+#[test]
+fn the_wall_time_ends_a_run_with_what_it_has() {
+    let mut run = started(spec(Source::User, 12));
+    search_once(&mut run, "a");
+    assert_eq!(run.deadline(), Some(at(180_000)));
+    run.apply(Input::Tick { at: at(180_000) }).unwrap();
+    assert!((request(&run).temperature - SUMMARY_TEMPERATURE_USER).abs() < 1e-9);
+    assert_eq!(run.deadline(), Some(at(210_000)), "the summary has its own time");
+    run.apply(Input::Tick { at: at(210_000) }).unwrap();
+    assert!(matches!(outcome(&run), Outcome::Answered { partial: true, .. }));
+}
+
+#[test]
+fn what_a_person_says_meanwhile_is_heard_at_the_next_round() {
+    let mut run = started(spec(Source::User, 12));
+    run.apply(Input::UserSaid { at: at(1), text: "in French".to_owned() }).unwrap();
+    run.apply(says("42")).unwrap();
+    let heard = request(&run).messages;
+    assert_eq!(
+        heard[1..],
+        [
+            ChatMessage::Assistant { text: "42".to_owned(), calls: Vec::new() },
+            ChatMessage::User { text: "in French".to_owned() },
+        ]
+    );
+}
+
+#[test]
+fn a_stopped_run_takes_nothing_more() {
+    let mut run = started(spec(Source::User, 12));
+    run.apply(Input::Cancelled { at: at(1) }).unwrap();
+    assert_eq!(outcome(&run), Outcome::Cancelled);
+    let error = run.apply(says("late")).unwrap_err();
+    assert_eq!(error.to_string(), "a run that is finished cannot take the input `model_replied`");
+}
+
+/// What a hostile world may answer, by a number.
+fn answer(run: &AgentRunV1, choice: u8, time: u64) -> Input {
+    let at = at(time);
+    match run.next_step().unwrap() {
+        Step::CallModel(_) => match choice % 8 {
+            0 => says("an answer"),
+            1 => says(""),
+            2 => failed(),
+            3 => Input::Tick { at },
+            4 => replied("", (0..9).map(|number| call(&number.to_string())).collect()),
+            _ => replied("thinking", vec![call("x")]),
+        },
+        Step::CallTools { calls, .. } => {
+            let results = calls.iter().map(|call| ToolResult {
+                succeeded: choice.is_multiple_of(2),
+                ..result(&call.id, "found")
+            });
+            finished(results.collect())
+        }
+        Step::Wait { until } => Input::Tick { at: until },
+        other => panic!("unexpected: {other:?}"),
+    }
+}
+
+proptest! {
+    #[test]
+    fn every_run_ends_within_its_rounds_and_two_more_calls(
+        choices in prop::collection::vec(any::<u8>(), 200),
+        iterations_max in 1u32..30,
+        is_user in any::<bool>(),
+    ) {
+        let source = if is_user { Source::User } else { Source::System };
+        let mut run = started(spec(source, iterations_max));
+        let mut journal = vec![entry(Input::Started {
+            at: at(0),
+            spec: Box::new(run.spec().unwrap().clone()),
+        })];
+        let mut successes = 0;
+        for (time, choice) in (0..).zip(choices.into_iter().cycle()) {
+            prop_assert!(time < 2000, "the run does not end");
+            if let Some(Step::Done(_)) = run.next_step() {
+                break;
+            }
+            let input = answer(&run, choice, time);
+            successes += u32::from(matches!(&input, Input::ModelReplied { reply, .. }
+                if !reply.text.is_empty() || !reply.calls.is_empty()));
+            journal.push(entry(input.clone()));
+            run.apply(input).unwrap();
+            // Replaying what was journalled gives the identical run, at every step.
+            prop_assert_eq!(&replay(&journal).unwrap().0, &run);
+            prop_assert_eq!(&round_trip(&run), &run);
+        }
+        prop_assert!(successes <= iterations_max + 2);
+    }
+}
+
+fn entry(input: Input) -> JournalEntryV1 {
+    JournalEntryV1::Input { input: Box::new(input) }
+}
+
+fn round_trip(run: &AgentRunV1) -> AgentRunV1 {
+    serde_json::from_str(&serde_json::to_string(run).unwrap()).unwrap()
+}
