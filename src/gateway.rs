@@ -1,0 +1,24 @@
+//! The conversation plane: from an arrival to a delivered answer.
+//!
+//! Read `flow.rs` first: it tells the story of a message from its arrival to its session's
+//! worker; `turn.rs` goes on from there to the outbox. Whatever happens to the process, an open
+//! inbox row is found again by `recovery.rs`, and a turn goes on where its journal ends.
+
+mod admit;
+mod bot;
+mod commands;
+mod deliver;
+mod flow;
+mod journal;
+mod outbox;
+mod plan;
+mod recovery;
+mod sessions;
+mod split;
+mod turn;
+mod why;
+mod working;
+
+pub use admit::{Admission, AdmissionRules, MentionRule, admit};
+pub use bot::{BotRuntime, InDoubt, SessionScope};
+pub use flow::{Gateway, GatewayDeps};

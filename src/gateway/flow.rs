@@ -1,0 +1,288 @@
+//! The story of an arrival: admit, place, store, acknowledge, hand over.
+//!
+//! `submit` returns only after the event is durable. Nothing in here waits for a model, a
+//! platform or a person.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+
+use super::admit::{Admission, admit};
+use super::bot::BotRuntime;
+use super::outbox::OutboxSink;
+use super::plan::SessionLocks;
+use super::sessions::{Job, Seat, Sessions};
+use crate::agent::Halt;
+use crate::base::id::TurnIds;
+use crate::base::{BotName, Clock, Faults, SessionKey, Timestamp, TurnId, Verdict};
+use crate::envelope::{
+    AgentMessage, Arrival, DedupKey, Incoming, Inlet, InletError, Notice, Submitted,
+};
+use crate::routing::{Classifier, Intent};
+use crate::store::{Acceptance, Change, InboxV1, Lane, NoteV1, Store};
+use crate::task::TaskSet;
+use crate::telemetry::Event;
+
+/// At most this many turns are worked on at once; more wait in their lines.
+const TURNS_AT_ONCE_MAX: usize = 4096;
+/// At most this many control commands and deliveries run beside the lines.
+const ASIDE_AT_ONCE_MAX: usize = 1024;
+
+/// What the gateway is built from.
+pub struct GatewayDeps {
+    /// The durable state.
+    pub store: Arc<dyn Store>,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+    /// Who owns the gateway's tasks. Its cancellation begins the drain.
+    pub tasks: TaskSet,
+    /// The rules that tell commands from questions.
+    pub classifier: Classifier,
+    /// Points at which tests stop the process.
+    pub faults: Faults,
+    /// The version of the daemon, for `/version` and `/status`.
+    pub version: &'static str,
+}
+
+impl std::fmt::Debug for GatewayDeps {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("GatewayDeps")
+            .field("version", &self.version)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The conversation plane. Clones share it.
+#[derive(Clone)]
+pub struct Gateway {
+    pub(super) shared: Arc<Shared>,
+}
+
+/// What all turns share.
+pub(super) struct Shared {
+    pub(super) store: Arc<dyn Store>,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) tasks: TaskSet,
+    pub(super) classifier: Classifier,
+    pub(super) faults: Faults,
+    pub(super) version: &'static str,
+    pub(super) bots: HashMap<BotName, Arc<BotRuntime>>,
+    pub(super) sessions: Sessions,
+    pub(super) session_locks: SessionLocks,
+    pub(super) started_at: Timestamp,
+    ids: TurnIds,
+    turns: Semaphore,
+    aside: Semaphore,
+}
+
+impl std::fmt::Debug for Gateway {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Gateway").field("bots", &self.shared.bots.keys()).finish()
+    }
+}
+
+#[async_trait]
+impl Inlet for Gateway {
+    async fn submit(&self, arrival: Arrival) -> Result<Submitted, InletError> {
+        if self.drain().is_cancelled() {
+            return Err(InletError::Draining);
+        }
+        match arrival {
+            Arrival::Message(incoming) => self.accept(*incoming).await,
+            Arrival::Notice(notice) => Ok(self.note(notice)),
+        }
+    }
+}
+
+impl Gateway {
+    /// A gateway for the given bots. Nothing runs before [`Gateway::recover`] and the first
+    /// arrival.
+    pub fn new(deps: GatewayDeps, bots: Vec<BotRuntime>) -> Self {
+        let bots = bots.into_iter().map(|bot| (bot.name.clone(), Arc::new(bot))).collect();
+        let started_at = deps.clock.now();
+        Self {
+            shared: Arc::new(Shared {
+                store: deps.store,
+                clock: deps.clock,
+                tasks: deps.tasks,
+                classifier: deps.classifier,
+                faults: deps.faults,
+                version: deps.version,
+                bots,
+                sessions: Sessions::default(),
+                session_locks: SessionLocks::default(),
+                started_at,
+                ids: TurnIds::default(),
+                turns: Semaphore::new(TURNS_AT_ONCE_MAX),
+                aside: Semaphore::new(ASIDE_AT_ONCE_MAX),
+            }),
+        }
+    }
+
+    /// Fires when the daemon drains.
+    pub(super) fn drain(&self) -> &CancellationToken {
+        self.shared.tasks.cancellation()
+    }
+
+    pub(super) fn next_turn(&self) -> TurnId {
+        self.shared.ids.next(self.shared.clock.now())
+    }
+
+    /// A message, from its arrival to its session's line.
+    async fn accept(&self, incoming: Incoming) -> Result<Submitted, InletError> {
+        let unknown = || InletError::UnknownBot(incoming.bot.clone());
+        let bot = Arc::clone(self.shared.bots.get(&incoming.bot).ok_or_else(unknown)?);
+
+        if let Admission::NoWork { verdict, reason } = admit(&incoming, &bot.rules) {
+            let subject = incoming.message.id.to_string();
+            return Ok(self.no_work(&bot.name, subject, verdict, reason));
+        }
+        let mut message = incoming.message;
+        message.session.id = bot.session_of(&message);
+        let turn = self.next_turn();
+
+        match self.lane_of(&message) {
+            Lane::Session => {
+                let key = message.session.id.clone();
+                match self.shared.sessions.reserve(&key, bot.queue_max) {
+                    Some(seat) => self.accept_seated(turn, &incoming.keys, message, seat).await,
+                    None => self.accept_busy(turn, &bot, &incoming.keys, message).await,
+                }
+            }
+            lane @ (Lane::Control | Lane::Delivery) => {
+                let row = self.row(message, lane);
+                let changes = vec![Change::PutInbox { turn, row: Box::new(row.clone()) }];
+                let submitted = self.store_once(turn, &incoming.keys, changes).await?;
+                if submitted != Submitted::Duplicate {
+                    self.start_aside(turn, row, false);
+                }
+                Ok(submitted)
+            }
+        }
+    }
+
+    async fn accept_seated(
+        &self,
+        turn: TurnId,
+        keys: &[DedupKey],
+        message: AgentMessage,
+        seat: Seat,
+    ) -> Result<Submitted, InletError> {
+        let row = self.row(message, Lane::Session);
+        let changes = vec![Change::PutInbox { turn, row: Box::new(row.clone()) }];
+        let submitted = self.store_once(turn, keys, changes).await?;
+        if submitted != Submitted::Duplicate {
+            let key = row.message.session.id.clone();
+            let job = Job { turn, row, stop: CancellationToken::new(), recovered: false };
+            if self.shared.sessions.take(seat, job) {
+                self.start_worker(key);
+            }
+        }
+        Ok(submitted)
+    }
+
+    /// The line is full: the polite refusal is stored together with the message.
+    async fn accept_busy(
+        &self,
+        turn: TurnId,
+        bot: &BotRuntime,
+        keys: &[DedupKey],
+        message: AgentMessage,
+    ) -> Result<Submitted, InletError> {
+        let row = self.row(message, Lane::Delivery);
+        let (row, changes) = Self::planned_refusal(bot, turn, row);
+        let submitted = self.store_once(turn, keys, changes).await?;
+        if submitted != Submitted::Duplicate {
+            self.start_aside(turn, row, false);
+        }
+        Ok(submitted)
+    }
+
+    async fn store_once(
+        &self,
+        turn: TurnId,
+        keys: &[DedupKey],
+        changes: Vec<Change>,
+    ) -> Result<Submitted, InletError> {
+        match self.shared.store.accept(keys, changes).await {
+            Ok(Acceptance::New) => {
+                Event::Accepted { turn: &turn }.emit();
+                Ok(Submitted::Accepted(turn))
+            }
+            Ok(Acceptance::Duplicate) => {
+                Event::Duplicate.emit();
+                Ok(Submitted::Duplicate)
+            }
+            Err(error) => {
+                Event::NotAccepted { error: &error }.emit();
+                Err(InletError::Unavailable(error.to_string()))
+            }
+        }
+    }
+
+    fn row(&self, message: AgentMessage, lane: Lane) -> InboxV1 {
+        InboxV1 {
+            bot: message.reply_fn.destination().bot.clone(),
+            message,
+            lane,
+            accepted_at: self.shared.clock.now(),
+            closing: None,
+        }
+    }
+
+    /// Control commands never wait in a session's line.
+    fn lane_of(&self, message: &AgentMessage) -> Lane {
+        let classified = self.shared.classifier.classify(&message.content, message.channel);
+        match classified.intent {
+            Intent::System { .. } | Intent::UnknownCommand { .. } => Lane::Control,
+            Intent::RemoteExec { .. } | Intent::IdeAgent { .. } | Intent::BotAgent => Lane::Session,
+        }
+    }
+
+    fn note(&self, notice: Notice) -> Submitted {
+        let verdict = notice.verdict;
+        self.no_work(&notice.bot, notice.subject, verdict, &notice.event_type)
+    }
+
+    fn no_work(&self, bot: &BotName, subject: String, verdict: Verdict, reason: &str) -> Submitted {
+        Event::NoWork { bot: bot.as_str(), verdict: verdict.word() }.emit();
+        let at = self.shared.clock.now();
+        let note = NoteV1 { bot: bot.clone(), subject, verdict, reason: reason.to_owned(), at };
+        self.shared.store.note(note);
+        Submitted::NoWork(verdict)
+    }
+
+    /// Starts the worker of a line; it serves until nobody waits.
+    pub(super) fn start_worker(&self, key: SessionKey) {
+        let gateway = self.clone();
+        self.shared.tasks.spawn("session", async move {
+            while let Some(job) = gateway.shared.sessions.next(&key) {
+                let Ok(_permit) = gateway.shared.turns.acquire().await else { return };
+                gateway.serve(job).await;
+            }
+        });
+    }
+
+    /// Serves a turn beside the lines.
+    pub(super) fn start_aside(&self, turn: TurnId, row: InboxV1, recovered: bool) {
+        let gateway = self.clone();
+        self.shared.tasks.spawn("aside", async move {
+            let Ok(_permit) = gateway.shared.aside.acquire().await else { return };
+            let job = Job { turn, row, stop: CancellationToken::new(), recovered };
+            gateway.serve(job).await;
+        });
+    }
+
+    pub(super) fn halt(&self, job: &Job) -> Halt {
+        Halt { stop: job.stop.clone(), drain: self.drain().clone() }
+    }
+
+    /// What a reply handle is bound to.
+    pub(super) fn sink(&self) -> Arc<OutboxSink> {
+        Arc::new(OutboxSink { gateway: self.clone() })
+    }
+}

@@ -1,0 +1,60 @@
+//! What reply handles are bound to: a reply becomes a turn of its own that only has to be
+//! delivered.
+
+use async_trait::async_trait;
+
+use super::flow::Gateway;
+use crate::base::{MessageId, Verdict};
+use crate::envelope::{
+    AgentMessage, Destination, ReplyError, ReplyFn, ReplySink, Sender, SenderKind,
+};
+use crate::store::{Change, ClosingV1, InboxV1, Lane};
+
+/// The gateway's outbox as a reply sink.
+#[derive(Debug)]
+pub(super) struct OutboxSink {
+    pub(super) gateway: Gateway,
+}
+
+#[async_trait]
+impl ReplySink for OutboxSink {
+    async fn reply(&self, destination: &Destination, text: String) -> Result<(), ReplyError> {
+        let gateway = &self.gateway;
+        let unknown = || ReplyError::NotStored(format!("no bot named {} runs", destination.bot));
+        let bot = gateway.shared.bots.get(&destination.bot).cloned().ok_or_else(unknown)?;
+        let turn = gateway.next_turn();
+        let row = InboxV1 {
+            bot: destination.bot.clone(),
+            message: spoken_by_the_daemon(destination, turn.to_string()),
+            lane: Lane::Delivery,
+            accepted_at: gateway.shared.clock.now(),
+            closing: Some(ClosingV1 { verdict: Verdict::Answered, reason: String::new() }),
+        };
+        let mut changes = vec![Change::PutInbox { turn, row: Box::new(row.clone()) }];
+        changes.extend(Gateway::sends(&bot, turn, &row, Some(&text)));
+        let stored = gateway.shared.store.commit(changes).await;
+        stored.map_err(|error| ReplyError::NotStored(error.to_string()))?;
+        gateway.start_aside(turn, row, false);
+        Ok(())
+    }
+}
+
+fn spoken_by_the_daemon(destination: &Destination, id: String) -> AgentMessage {
+    let sender = Sender {
+        id: crate::base::UserId::new("larkspur"),
+        kind: SenderKind::System,
+        display_name: None,
+    };
+    let message = AgentMessage::from_http(
+        destination.bot.clone(),
+        destination.chat.clone(),
+        MessageId::new(id),
+        sender,
+        "",
+    );
+    AgentMessage {
+        channel: destination.channel,
+        reply_fn: ReplyFn::to(destination.clone()),
+        ..message
+    }
+}

@@ -1,0 +1,243 @@
+//! From the end of a turn's work to its outbox: one commit that holds the whole answer.
+
+use std::hash::{BuildHasher, RandomState};
+use std::time::Duration;
+
+use tokio::sync::{Mutex, MutexGuard};
+
+use super::bot::BotRuntime;
+use super::flow::Gateway;
+use super::split::split_text;
+use crate::base::{Locale, Say, SessionKey, TurnId, Verdict, limit};
+use crate::envelope::{Destination, Exchange, Operation, Speaker};
+use crate::store::{
+    Change, ClosingV1, InboxV1, ReceiptV1, SendState, SendV1, SessionV1, StoreError,
+};
+
+/// A conversation keeps at most this many lines.
+const HISTORY_LINES_MAX: usize = 40;
+/// Of each line at most this many characters.
+const HISTORY_LINE_CHARS_MAX: usize = 4000;
+/// Conversations are changed under one of this many locks.
+const LOCKS: usize = 64;
+/// An answer has at most this many messages; what is beyond is cut with an ellipsis.
+const PARTS_MAX: usize = 20;
+
+/// What becomes of the conversation when a turn ends.
+#[derive(Clone, Debug)]
+pub(super) enum Remember {
+    /// Nothing changes.
+    Nothing,
+    /// Question and answer are added, unless the conversation was started afresh meanwhile.
+    Exchange {
+        /// The epoch the turn began in.
+        epoch: u64,
+        /// What was answered.
+        answer: String,
+    },
+    /// It starts afresh.
+    Afresh,
+}
+
+/// How a turn's work ended.
+#[derive(Clone, Debug)]
+pub(super) struct Ended {
+    /// What is said; `None`: nothing.
+    pub(super) text: Option<String>,
+    /// The verdict once that has arrived.
+    pub(super) verdict: Verdict,
+    /// Details for `/why`.
+    pub(super) reason: String,
+    /// What becomes of the conversation.
+    pub(super) remember: Remember,
+}
+
+impl Ended {
+    /// A turn that ends with a sentence of the daemon.
+    pub(super) fn saying(say: &Say, locale: Locale, verdict: Verdict) -> Self {
+        Self {
+            text: Some(say.text(locale)),
+            verdict,
+            reason: String::new(),
+            remember: Remember::Nothing,
+        }
+    }
+
+    /// A turn that ends in silence.
+    pub(super) fn silent(verdict: Verdict, reason: impl Into<String>) -> Self {
+        Self { text: None, verdict, reason: reason.into(), remember: Remember::Nothing }
+    }
+}
+
+/// Keeps changes of one conversation apart: reading it and committing the change is one unit.
+#[derive(Debug)]
+pub(super) struct SessionLocks {
+    hasher: RandomState,
+    locks: Vec<Mutex<()>>,
+}
+
+impl Default for SessionLocks {
+    fn default() -> Self {
+        let locks = std::iter::repeat_with(Mutex::default).take(LOCKS).collect();
+        Self { hasher: RandomState::new(), locks }
+    }
+}
+
+impl SessionLocks {
+    async fn lock(&self, key: &SessionKey) -> Option<MutexGuard<'_, ()>> {
+        let hash = usize::try_from(self.hasher.hash_one(key) % 64).unwrap_or(0);
+        match self.locks.get(hash) {
+            Some(lock) => Some(lock.lock().await),
+            None => None,
+        }
+    }
+}
+
+impl Gateway {
+    /// Makes the answer durable: sends, conversation and the closing of the inbox row at once.
+    pub(super) async fn plan(
+        &self,
+        bot: &BotRuntime,
+        turn: TurnId,
+        row: &mut InboxV1,
+        ended: Ended,
+    ) -> Result<(), StoreError> {
+        let key = row.message.session.id.clone();
+        let _guard = self.shared.session_locks.lock(&key).await;
+        row.closing = Some(ClosingV1 { verdict: ended.verdict, reason: ended.reason });
+        let mut changes = vec![Change::PutInbox { turn, row: Box::new(row.clone()) }];
+        changes.extend(Self::sends(bot, turn, row, ended.text.as_deref()));
+        if let Some(session) = self.changed_session(row, ended.remember).await? {
+            changes.push(Change::PutSession { key, session: Box::new(session) });
+        }
+        self.shared.faults.at("turn.before_plan");
+        self.shared.store.commit(changes).await?;
+        self.shared.faults.at("turn.after_plan");
+        Ok(())
+    }
+
+    /// The refusal of a message whose line is full, planned but not stored.
+    pub(super) fn planned_refusal(
+        bot: &BotRuntime,
+        turn: TurnId,
+        mut row: InboxV1,
+    ) -> (InboxV1, Vec<Change>) {
+        row.closing = Some(ClosingV1 { verdict: Verdict::Busy, reason: String::new() });
+        let mut changes = vec![Change::PutInbox { turn, row: Box::new(row.clone()) }];
+        changes.extend(Self::sends(bot, turn, &row, Some(&Say::Busy.text(bot.locale))));
+        (row, changes)
+    }
+
+    pub(super) fn sends(
+        bot: &BotRuntime,
+        turn: TurnId,
+        row: &InboxV1,
+        text: Option<&str>,
+    ) -> Vec<Change> {
+        let destination = row.message.reply_fn.destination();
+        let bytes_max = bot
+            .outlets
+            .get(&destination.channel)
+            .map_or(usize::MAX, |outlet| outlet.text_bytes_max());
+        let mut texts = split_text(text.unwrap_or_default(), bytes_max);
+        if texts.len() > PARTS_MAX {
+            texts.truncate(PARTS_MAX);
+            if let Some(last) = texts.last_mut() {
+                last.push('…');
+            }
+        }
+        (0u16..)
+            .zip(texts)
+            .map(|(part, text)| {
+                let send = planned_send(turn, part, destination, text);
+                Change::PutSend { turn, part, send: Box::new(send) }
+            })
+            .collect()
+    }
+
+    async fn changed_session(
+        &self,
+        row: &InboxV1,
+        remember: Remember,
+    ) -> Result<Option<SessionV1>, StoreError> {
+        if matches!(remember, Remember::Nothing) {
+            return Ok(None);
+        }
+        let key = &row.message.session.id;
+        let mut session = self.shared.store.session(key).await?.unwrap_or_default();
+        session.updated_at = self.shared.clock.now();
+        match remember {
+            Remember::Nothing => return Ok(None),
+            Remember::Afresh => {
+                session.history.clear();
+                session.epoch += 1;
+            }
+            Remember::Exchange { epoch, .. } if epoch != session.epoch => return Ok(None),
+            Remember::Exchange { answer, .. } => {
+                let question = row.message.content.as_str();
+                for (speaker, content) in
+                    [(Speaker::User, question), (Speaker::Assistant, answer.as_str())]
+                {
+                    let content = limit::ellipsis(content, HISTORY_LINE_CHARS_MAX);
+                    session.history.push(Exchange { speaker, content });
+                }
+                let surplus = session.history.len().saturating_sub(HISTORY_LINES_MAX);
+                session.history.drain(..surplus);
+            }
+        }
+        Ok(Some(session))
+    }
+
+    /// Closes a turn: its rows go, the receipt stays.
+    pub(super) async fn close(
+        &self,
+        turn: TurnId,
+        row: &InboxV1,
+        closing: ClosingV1,
+        sent: Vec<crate::base::MessageId>,
+    ) -> Result<(), StoreError> {
+        let closed_at = self.shared.clock.now();
+        let verdict = closing.verdict;
+        let receipt = ReceiptV1 {
+            bot: row.bot.clone(),
+            session: row.message.session.id.clone(),
+            message: row.message.id.clone(),
+            verdict,
+            reason: closing.reason,
+            accepted_at: row.accepted_at,
+            closed_at,
+            sent,
+        };
+        self.shared.faults.at("close.before");
+        let change = Change::CloseTurn { turn, receipt: Box::new(receipt) };
+        self.shared.store.commit(vec![change]).await?;
+        self.shared.faults.at("close.after");
+        let elapsed: Duration = closed_at.since(row.accepted_at);
+        crate::telemetry::Event::TurnClosed {
+            turn: &turn,
+            verdict: verdict.word(),
+            elapsed_ms: u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX),
+        }
+        .emit();
+        Ok(())
+    }
+}
+
+/// One message of an answer, not tried yet. Its uuid follows from turn and part, so that it is
+/// the same for every try, before and after a crash.
+fn planned_send(turn: TurnId, part: u16, destination: &Destination, text: String) -> SendV1 {
+    let destination = destination.clone();
+    let operation = match destination.reply_to {
+        Some(_) => Operation::Reply { destination, text },
+        None => Operation::Create { destination, text },
+    };
+    SendV1 {
+        operation,
+        uuid: format!("{}-{part}", turn.simple()),
+        state: SendState::Planned,
+        first_try_at: None,
+        doubtful: false,
+        delivered_id: None,
+        reason: String::new(),
+    }
+}

@@ -1,0 +1,153 @@
+//! One line a session: who waits, who is being served. Order inside, no order between.
+//!
+//! A worker serves a line from its first job until nobody waits; then the line is gone. Nothing
+//! here is async and no lock is held across a wait.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio_util::sync::CancellationToken;
+
+use crate::base::{SessionKey, TurnId};
+use crate::store::InboxV1;
+
+/// One turn on its way through a session.
+#[derive(Debug)]
+pub(super) struct Job {
+    /// The turn.
+    pub(super) turn: TurnId,
+    /// Its inbox row.
+    pub(super) row: InboxV1,
+    /// Fires when a person stops the session.
+    pub(super) stop: CancellationToken,
+    /// Whether it was found at start instead of coming in.
+    pub(super) recovered: bool,
+}
+
+#[derive(Debug, Default)]
+struct Line {
+    waiting: VecDeque<Job>,
+    /// Places kept for arrivals that are being stored.
+    reserved: usize,
+    serving: Option<(TurnId, CancellationToken)>,
+    has_worker: bool,
+}
+
+/// All lines. Clones share them.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Sessions {
+    lines: Arc<Mutex<HashMap<SessionKey, Line>>>,
+}
+
+/// A place in a line, kept until it is taken or dropped.
+#[derive(Debug)]
+pub(super) struct Seat {
+    sessions: Sessions,
+    key: SessionKey,
+    is_taken: bool,
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        if !self.is_taken {
+            let mut lines = self.sessions.lock();
+            if let Some(line) = lines.get_mut(&self.key) {
+                line.reserved = line.reserved.saturating_sub(1);
+            }
+            Sessions::forget_if_empty(&mut lines, &self.key);
+        }
+    }
+}
+
+impl Sessions {
+    fn lock(&self) -> MutexGuard<'_, HashMap<SessionKey, Line>> {
+        self.lines.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn forget_if_empty(lines: &mut HashMap<SessionKey, Line>, key: &SessionKey) {
+        let is_empty = lines.get(key).is_some_and(|line| {
+            line.waiting.is_empty()
+                && line.reserved == 0
+                && line.serving.is_none()
+                && !line.has_worker
+        });
+        if is_empty {
+            lines.remove(key);
+        }
+    }
+
+    /// Keeps a place in the line; `None` if `waiting_max` already wait.
+    pub(super) fn reserve(&self, key: &SessionKey, waiting_max: usize) -> Option<Seat> {
+        let mut lines = self.lock();
+        let line = lines.entry(key.clone()).or_default();
+        if line.waiting.len() + line.reserved >= waiting_max {
+            Self::forget_if_empty(&mut lines, key);
+            return None;
+        }
+        line.reserved += 1;
+        Some(Seat { sessions: self.clone(), key: key.clone(), is_taken: false })
+    }
+
+    /// Takes the place. `true`: the caller must start a worker for the line.
+    pub(super) fn take(&self, mut seat: Seat, job: Job) -> bool {
+        seat.is_taken = true;
+        let mut lines = self.lock();
+        let line = lines.entry(seat.key.clone()).or_default();
+        line.reserved = line.reserved.saturating_sub(1);
+        line.waiting.push_back(job);
+        !std::mem::replace(&mut line.has_worker, true)
+    }
+
+    /// Puts a job into its line whatever its length: it was accepted before a restart.
+    pub(super) fn restore(&self, key: &SessionKey, job: Job) -> bool {
+        let mut lines = self.lock();
+        let line = lines.entry(key.clone()).or_default();
+        line.waiting.push_back(job);
+        !std::mem::replace(&mut line.has_worker, true)
+    }
+
+    /// The next job for the line's worker; `None`: nobody waits, the worker ends.
+    pub(super) fn next(&self, key: &SessionKey) -> Option<Job> {
+        let mut lines = self.lock();
+        let line = lines.get_mut(key)?;
+        let job = line.waiting.pop_front();
+        line.serving = job.as_ref().map(|job| (job.turn, job.stop.clone()));
+        if job.is_none() {
+            line.has_worker = false;
+            Self::forget_if_empty(&mut lines, key);
+        }
+        job
+    }
+
+    /// Stops who is served and all who wait. Returns how many that were.
+    pub(super) fn stop(&self, key: &SessionKey) -> usize {
+        let lines = self.lock();
+        let Some(line) = lines.get(key) else { return 0 };
+        let serving = line.serving.iter().map(|(_, stop)| stop);
+        let tokens: Vec<&CancellationToken> =
+            serving.chain(line.waiting.iter().map(|job| &job.stop)).collect();
+        for token in &tokens {
+            token.cancel();
+        }
+        tokens.len()
+    }
+
+    /// How many are served and how many wait.
+    pub(super) fn counts(&self, key: &SessionKey) -> (usize, usize) {
+        self.lock()
+            .get(key)
+            .map_or((0, 0), |line| (usize::from(line.serving.is_some()), line.waiting.len()))
+    }
+
+    /// Whether the turn is being served.
+    pub(super) fn is_serving(&self, key: &SessionKey, turn: TurnId) -> bool {
+        self.lock()
+            .get(key)
+            .and_then(|line| line.serving.as_ref())
+            .is_some_and(|(serving, _)| *serving == turn)
+    }
+}
+
+#[cfg(test)]
+#[path = "sessions_tests.rs"]
+mod tests;

@@ -1,0 +1,75 @@
+use super::*;
+use crate::base::id::TurnIds;
+use crate::base::{BotName, MessageId, Timestamp};
+use crate::envelope::AgentMessage;
+use crate::store::Lane;
+
+fn job(ids: &TurnIds) -> Job {
+    let message = AgentMessage::from_cli(BotName::new("b"), MessageId::new("m"), "hi");
+    Job {
+        turn: ids.next(Timestamp::from_millis(1)),
+        row: InboxV1 {
+            bot: BotName::new("b"),
+            message,
+            lane: Lane::Session,
+            accepted_at: Timestamp::from_millis(1),
+            closing: None,
+        },
+        stop: CancellationToken::new(),
+        recovered: false,
+    }
+}
+
+#[test]
+fn a_line_keeps_its_order_and_is_served_by_one_worker() {
+    let (sessions, ids, key) = (Sessions::default(), TurnIds::default(), SessionKey::new("s"));
+    let jobs: Vec<Job> = (0..3).map(|_| job(&ids)).collect();
+    let turns: Vec<TurnId> = jobs.iter().map(|job| job.turn).collect();
+    let started: Vec<bool> = jobs
+        .into_iter()
+        .map(|job| sessions.take(sessions.reserve(&key, 8).unwrap(), job))
+        .collect();
+    assert_eq!(started, [true, false, false]);
+    for turn in turns {
+        assert_eq!(sessions.next(&key).unwrap().turn, turn);
+        assert!(sessions.is_serving(&key, turn));
+    }
+    assert!(sessions.next(&key).is_none());
+    assert!(sessions.lock().is_empty(), "an empty line is gone");
+}
+
+#[test]
+fn a_full_line_has_no_seat_until_one_is_dropped_or_served() {
+    let (sessions, ids, key) = (Sessions::default(), TurnIds::default(), SessionKey::new("s"));
+    let first = sessions.reserve(&key, 2).unwrap();
+    let second = sessions.reserve(&key, 2).unwrap();
+    assert!(sessions.reserve(&key, 2).is_none());
+    drop(second);
+    assert!(sessions.take(first, job(&ids)));
+    let third = sessions.reserve(&key, 2).unwrap();
+    assert!(!sessions.take(third, job(&ids)));
+    assert!(sessions.reserve(&key, 2).is_none());
+    assert!(sessions.next(&key).is_some());
+    assert!(sessions.reserve(&key, 2).is_some());
+}
+
+#[test]
+fn a_dropped_seat_leaves_no_line_behind() {
+    let (sessions, key) = (Sessions::default(), SessionKey::new("s"));
+    drop(sessions.reserve(&key, 1));
+    assert!(sessions.reserve(&key, 0).is_none());
+    assert!(sessions.lock().is_empty());
+}
+
+#[test]
+fn stopping_reaches_who_is_served_and_who_waits() {
+    let (sessions, ids, key) = (Sessions::default(), TurnIds::default(), SessionKey::new("s"));
+    sessions.restore(&key, job(&ids));
+    sessions.restore(&key, job(&ids));
+    let served = sessions.next(&key).unwrap();
+    assert_eq!(sessions.counts(&key), (1, 1));
+    assert_eq!(sessions.stop(&key), 2);
+    assert!(served.stop.is_cancelled());
+    assert!(sessions.next(&key).unwrap().stop.is_cancelled());
+    assert_eq!(sessions.stop(&SessionKey::new("other")), 0);
+}

@@ -1,0 +1,245 @@
+//! The story of a turn: work (or go on with it), plan the answer, deliver it, close.
+
+use std::panic::AssertUnwindSafe;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+
+use super::bot::BotRuntime;
+use super::deliver::Sending;
+use super::flow::Gateway;
+use super::journal::TurnJournal;
+use super::plan::{Ended, Remember};
+use super::sessions::Job;
+use super::working::Working;
+use crate::agent::{DriveError, Outcome, replay};
+use crate::base::{Backoff, Say, Verdict};
+use crate::envelope::AgentMessage;
+use crate::routing::{Classified, Intent, route};
+use crate::store::{ClosingV1, Lane, StoreError};
+use crate::telemetry::Event;
+
+/// A turn that cannot go on (the store fails, a panic) is taken up again after these waits.
+const TURN_BACKOFF: Backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(60));
+/// A turn that panics this often is closed with an apology.
+const PANICS_MAX: u32 = 3;
+
+/// Why a turn stopped before it was closed.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum TurnError {
+    /// The daemon drains; the turn goes on after the restart.
+    #[error("the daemon is draining")]
+    Drained,
+    /// The store failed; the turn is taken up again.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The engine could not write its journal; the turn is taken up again.
+    #[error(transparent)]
+    Run(DriveError),
+    /// A fault of this build.
+    #[error("the turn panicked")]
+    Panicked,
+}
+
+impl Gateway {
+    /// Serves a job until its turn is closed, whatever it takes.
+    pub(super) async fn serve(&self, mut job: Job) {
+        let mut failures = 0;
+        let mut panics = 0;
+        while !self.drain().is_cancelled() {
+            let run = AssertUnwindSafe(self.run(&mut job, panics)).catch_unwind();
+            let error = match run.await {
+                Ok(Ok(()) | Err(TurnError::Drained)) => return,
+                Ok(Err(error)) => error,
+                Err(_panic) => {
+                    panics += 1;
+                    TurnError::Panicked
+                }
+            };
+            failures += 1;
+            Event::TurnFailed { turn: &job.turn, error: &error }.emit();
+            tokio::select! {
+                () = self.drain().cancelled() => return,
+                () = tokio::time::sleep(TURN_BACKOFF.after_failures(failures)) => {}
+            }
+            // What the process knows of the run may be wrong now; the journal is not.
+            job.recovered = true;
+        }
+    }
+
+    /// One try to bring a turn to its end.
+    async fn run(&self, job: &mut Job, panics: u32) -> Result<(), TurnError> {
+        let Some(bot) = self.shared.bots.get(&job.row.bot).cloned() else {
+            let reason = format!("the bot {} does not run any more", job.row.bot);
+            let closing = ClosingV1 { verdict: Verdict::Failed, reason };
+            return Ok(self.close(job.turn, &job.row, closing, Vec::new()).await?);
+        };
+        let mut working = None;
+        if job.row.closing.is_none() {
+            let ended = if panics >= PANICS_MAX {
+                apology(&bot, job, "the turn panicked again and again")
+            } else {
+                self.work(&bot, job, &mut working).await?
+            };
+            self.plan(&bot, job.turn, &mut job.row, ended).await?;
+        }
+        let result = self.deliver_and_close(&bot, job).await;
+        if let Some(working) = working {
+            working.end();
+        }
+        result
+    }
+
+    async fn deliver_and_close(&self, bot: &BotRuntime, job: &Job) -> Result<(), TurnError> {
+        let closing = job.row.closing.clone().unwrap_or(ClosingV1 {
+            verdict: Verdict::Failed,
+            reason: "no closing was planned".to_owned(),
+        });
+        let sending = Sending { bot, turn: job.turn, row: &job.row };
+        let (closing, sent) = self.deliver(&sending, closing).await?;
+        Ok(self.close(job.turn, &job.row, closing, sent).await?)
+    }
+
+    /// Finds out what to say.
+    async fn work(
+        &self,
+        bot: &BotRuntime,
+        job: &Job,
+        working: &mut Option<Working>,
+    ) -> Result<Ended, TurnError> {
+        if job.stop.is_cancelled() {
+            return Ok(Ended::silent(Verdict::Stopped, ""));
+        }
+        let message = &job.row.message;
+        let classified = self.shared.classifier.classify(&message.content, message.channel);
+        match &classified.intent {
+            Intent::System { command, argument } => {
+                self.command(bot, job, *command, argument).await
+            }
+            Intent::UnknownCommand { word } => {
+                let say = Say::UnknownCommand { word: word.clone() };
+                Ok(Ended::saying(&say, bot.locale, Verdict::Command))
+            }
+            Intent::RemoteExec { command } => Ok(remote_exec(bot, command)),
+            Intent::IdeAgent { command } if command.is_empty() => {
+                let say = Say::PrefixUsage { prefix: '>' };
+                Ok(Ended::saying(&say, bot.locale, Verdict::Command))
+            }
+            Intent::IdeAgent { .. } if is_addressed_to_an_editor(&classified) => {
+                let mut ended = Ended::saying(&Say::NoEditor, bot.locale, Verdict::Refused);
+                "no editor is connected".clone_into(&mut ended.reason);
+                Ok(ended)
+            }
+            Intent::IdeAgent { .. } | Intent::BotAgent => {
+                if message.content.is_empty() && message.attachments.is_empty() {
+                    return Ok(Ended::saying(&Say::SayMore, bot.locale, Verdict::Answered));
+                }
+                if job.row.lane == Lane::Session {
+                    *working = Some(Working::begin(self, bot, job));
+                }
+                self.ask_engine(bot, job).await
+            }
+        }
+    }
+
+    /// Runs the engine, from the beginning or from where the journal ends.
+    async fn ask_engine(&self, bot: &BotRuntime, job: &Job) -> Result<Ended, TurnError> {
+        let shared = &self.shared;
+        let (journal, entries) = TurnJournal::open(
+            std::sync::Arc::clone(&shared.store),
+            std::sync::Arc::clone(&shared.clock),
+            job.turn,
+        )
+        .await?;
+        let session = shared.store.session(&job.row.message.session.id).await?.unwrap_or_default();
+        let epoch = session.epoch;
+        let (run, begun) = if entries.is_empty() {
+            let mut message = job.row.message.clone();
+            message.session.history = session.history;
+            message.reply_fn.bind(self.sink());
+            let spec = match spec(bot, job, &message) {
+                Ok(spec) => spec,
+                Err(reason) => return Ok(apology(bot, job, &reason)),
+            };
+            let begun = bot.driver.begin(spec, &journal).await;
+            match begun {
+                Ok(run) => (run, Vec::new()),
+                Err(error) => return drive_failed(bot, job, error),
+            }
+        } else {
+            match replay(&entries) {
+                Ok(replayed) => replayed,
+                Err(error) => return Ok(apology(bot, job, &error.to_string())),
+            }
+        };
+        let halt = self.halt(job);
+        match bot.driver.drive(run, &begun, &journal, &(), &halt).await {
+            Ok(outcome) => Ok(ended(outcome, epoch)),
+            Err(error) => drive_failed(bot, job, error),
+        }
+    }
+}
+
+fn spec(
+    bot: &BotRuntime,
+    job: &Job,
+    message: &AgentMessage,
+) -> Result<crate::agent::RunSpec, String> {
+    let route = route(message.channel, message.explicit_preset(), &bot.preset);
+    bot.run_spec(job.turn, message, &route.preset).map_err(|error| error.to_string())
+}
+
+/// Some failures are over when the store works again, others will never be.
+fn drive_failed(bot: &BotRuntime, job: &Job, error: DriveError) -> Result<Ended, TurnError> {
+    match error {
+        DriveError::Drained => Err(TurnError::Drained),
+        DriveError::Journal(_) => Err(TurnError::Run(error)),
+        DriveError::Illegal(_) | DriveError::NotOffered(_) => {
+            Ok(apology(bot, job, &error.to_string()))
+        }
+    }
+}
+
+fn apology(bot: &BotRuntime, job: &Job, reason: &str) -> Ended {
+    Event::TurnFailed { turn: &job.turn, error: &reason }.emit();
+    let say = Say::Apology { reference: job.turn.to_string() };
+    let mut ended = Ended::saying(&say, bot.locale, Verdict::Failed);
+    reason.clone_into(&mut ended.reason);
+    ended
+}
+
+fn remote_exec(bot: &BotRuntime, command: &str) -> Ended {
+    if command.is_empty() {
+        let say = Say::PrefixUsage { prefix: '$' };
+        return Ended::saying(&say, bot.locale, Verdict::Command);
+    }
+    let say = Say::NoPreset { preset: "remote-exec".to_owned() };
+    let mut ended = Ended::saying(&say, bot.locale, Verdict::Refused);
+    "policy: remote-exec is not part of this bot".clone_into(&mut ended.reason);
+    ended
+}
+
+/// Somebody named the editor (a wrapper, a prefix). Mere signals are not enough to send a
+/// question away while no editor is connected: the bot answers those itself.
+fn is_addressed_to_an_editor(classified: &Classified) -> bool {
+    classified.explicit
+}
+
+fn ended(outcome: Outcome, epoch: u64) -> Ended {
+    match outcome {
+        Outcome::Answered { text, partial } => Ended {
+            remember: Remember::Exchange { epoch, answer: text.clone() },
+            text: Some(text),
+            verdict: Verdict::Answered,
+            reason: if partial { "partial".to_owned() } else { String::new() },
+        },
+        Outcome::Apologised { text } => Ended {
+            text: Some(text),
+            verdict: Verdict::Failed,
+            reason: "no answer came out of the run".to_owned(),
+            remember: Remember::Nothing,
+        },
+        Outcome::Cancelled => Ended::silent(Verdict::Stopped, ""),
+        Outcome::LeaseLost => Ended::silent(Verdict::Failed, "another node took the session over"),
+    }
+}
