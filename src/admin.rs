@@ -1,0 +1,10 @@
+//! What operators ask: is it alive, is it ready, what happened, what became of a message.
+//!
+//! `/healthz` and `/readyz` are open; everything else needs the admin token, whatever address a
+//! request comes from: behind a tunnel every address looks like this machine.
+
+mod auth;
+mod routes;
+
+pub use auth::Guard;
+pub use routes::{Readiness, router};

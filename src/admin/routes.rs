@@ -1,0 +1,85 @@
+//! The operators' routes.
+
+use std::sync::Arc;
+
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use axum::{Json, Router};
+use serde_json::json;
+
+use super::auth::Guard;
+use crate::base::MessageId;
+use crate::envelope::Control;
+use crate::telemetry::Counters;
+
+/// Says what keeps the daemon from being ready; empty: nothing.
+pub trait Readiness: Send + Sync {
+    /// One sentence a cause.
+    fn missing(&self) -> Vec<String>;
+}
+
+struct Operators {
+    readiness: Arc<dyn Readiness>,
+    control: Arc<dyn Control>,
+    counters: Counters,
+    guard: Guard,
+}
+
+/// The routes of operators.
+pub fn router(
+    readiness: Arc<dyn Readiness>,
+    control: Arc<dyn Control>,
+    counters: Counters,
+    guard: Guard,
+) -> Router {
+    Router::new()
+        .route("/healthz", get(|| async { "ok\n" }))
+        .route("/readyz", get(readyz))
+        .route("/metrics", get(metrics))
+        .route("/admin/api/why/{message}", get(why))
+        .with_state(Arc::new(Operators { readiness, control, counters, guard }))
+}
+
+async fn readyz(State(operators): State<Arc<Operators>>) -> Response {
+    let missing = operators.readiness.missing();
+    if missing.is_empty() {
+        return "ready\n".into_response();
+    }
+    (StatusCode::SERVICE_UNAVAILABLE, format!("{}\n", missing.join("\n"))).into_response()
+}
+
+async fn metrics(State(operators): State<Arc<Operators>>, headers: HeaderMap) -> Response {
+    if let Err(status) = operators.guard.check(&headers) {
+        return refused(status);
+    }
+    operators.counters.render().into_response()
+}
+
+async fn why(
+    State(operators): State<Arc<Operators>>,
+    Path(message): Path<String>,
+    headers: HeaderMap,
+) -> Response {
+    if let Err(status) = operators.guard.check(&headers) {
+        return refused(status);
+    }
+    match operators.control.why(&MessageId::new(message)).await {
+        Ok(why) => Json(why).into_response(),
+        Err(_unavailable) => refused(StatusCode::SERVICE_UNAVAILABLE),
+    }
+}
+
+fn refused(status: StatusCode) -> Response {
+    let code = match status {
+        StatusCode::UNAUTHORIZED => "unauthorized",
+        StatusCode::FORBIDDEN => "foreign_host",
+        _ => "unavailable",
+    };
+    let title = status.canonical_reason().unwrap_or_default();
+    let body =
+        json!({"type": "about:blank", "title": title, "status": status.as_u16(), "code": code});
+    let content_type = [(header::CONTENT_TYPE, "application/problem+json")];
+    (status, content_type, body.to_string()).into_response()
+}

@@ -1,0 +1,16 @@
+//! The composition root: settings in, a running daemon out.
+//!
+//! The only place that names concrete engines, channels and models together. It wires and does
+//! nothing else: read [`App::run`] for the life of the process.
+
+mod ask;
+mod build;
+mod drain;
+mod readiness;
+mod run;
+mod server;
+
+pub use ask::ask;
+pub use build::{AppError, TestSupport};
+pub use drain::terminated;
+pub use run::{App, Bound};

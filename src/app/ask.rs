@@ -1,0 +1,86 @@
+//! One question in the terminal, answered by a gateway of its own that remembers nothing.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use super::build::{AppError, Parts, TestSupport};
+use crate::base::{BotName, MessageId};
+use crate::bots::BotDefinition;
+use crate::channels::terminal::{TerminalOutlet, incoming, sender};
+use crate::config::{Environment, Loaded, Settings, StoreEngine};
+use crate::envelope::{AgentMessage, Arrival, Channel, Inlet, Outlet, Submitted};
+use crate::gateway::{Gateway, GatewayDeps};
+use crate::net::{HttpFactory, HttpSettings};
+use crate::routing::Classifier;
+use crate::task::TaskSet;
+
+/// After the answer the gateway may take this long to close its books.
+const CLOSING_PATIENCE: Duration = Duration::from_secs(2);
+
+/// Asks a bot of the configuration: the named one, else the first, else a plain one.
+///
+/// # Errors
+/// The bot does not exist or cannot be built, or no answer came.
+pub async fn ask(
+    loaded: Loaded,
+    environment: &Environment,
+    bot: Option<&str>,
+    question: &str,
+) -> Result<String, AppError> {
+    let mut definition = choose(&loaded, bot)?;
+    definition.access.admins.push(sender().to_string());
+    let settings = Settings { store: StoreEngine::Memory, ..loaded.settings };
+    let support = TestSupport::from_environment(environment);
+    let clock = support.clock();
+    let cancel = CancellationToken::new();
+    let tasks = TaskSet::new("ask", cancel.clone());
+    let http = HttpFactory::new(HttpSettings::default());
+    let parts = Parts {
+        settings: &settings,
+        http: &http,
+        tasks: &tasks,
+        clock: &clock,
+        faults: &support.faults,
+    };
+    let (outlet, mut answers) = TerminalOutlet::new();
+    let outlet: Arc<dyn Outlet> = Arc::new(outlet);
+    let runtime = parts.bot(&definition, HashMap::from([(Channel::Cli, outlet)]))?;
+    let deps = GatewayDeps {
+        store: parts.store()?,
+        clock: Arc::clone(&clock),
+        tasks: tasks.clone(),
+        classifier: Classifier::new().map_err(|error| AppError::Rules(error.to_string()))?,
+        faults: support.faults.clone(),
+        version: env!("CARGO_PKG_VERSION"),
+    };
+    let gateway = Gateway::new(deps, vec![runtime]);
+
+    let id = MessageId::new(Uuid::new_v4().to_string());
+    let name = BotName::new(definition.name.clone());
+    let message = AgentMessage::from_cli(name, id, question.trim()).sent_at(clock.now());
+    let arrival = Arrival::Message(Box::new(incoming(message)));
+    let answer = match gateway.submit(arrival).await {
+        Ok(Submitted::Accepted(_)) => answers.recv().await,
+        Ok(Submitted::Duplicate | Submitted::NoWork(_)) | Err(_) => None,
+    };
+    // Only now: a drain would have paused the run.
+    cancel.cancel();
+    tasks.join(CLOSING_PATIENCE).await;
+    answer.ok_or(AppError::NoAnswer)
+}
+
+fn choose(loaded: &Loaded, bot: Option<&str>) -> Result<BotDefinition, AppError> {
+    let mut bots = loaded.bots.iter();
+    let found = match bot {
+        Some(name) => Some(
+            bots.find(|bot| bot.name == name)
+                .ok_or_else(|| AppError::NoSuchBot(name.to_owned()))?,
+        ),
+        None => bots.next(),
+    };
+    Ok(found.cloned().unwrap_or_else(|| BotDefinition::plain("assistant")))
+}

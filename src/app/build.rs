@@ -1,0 +1,220 @@
+//! From settings to parts.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::agent::{Driver, Pipeline};
+use crate::base::{BotName, Clock, Faults, Secret, SecretRef, SystemClock};
+use crate::bots::{AtAllWord, BotDefinition, DoubtRule, LarkSection, MentionWord, SessionWord};
+use crate::channels::lark::{LarkBotSettings, SettingsError};
+use crate::config::{Environment, ModelSettings, Provider, Settings, StoreEngine};
+use crate::envelope::{Channel, Outlet};
+use crate::gateway::{AdmissionRules, BotRuntime, InDoubt, MentionRule, SessionScope};
+use crate::knowledge::KnowledgeBase;
+use crate::llm::{LlmError, Model, OfflineModel, ProviderModel, ProviderSettings};
+use crate::net::{HttpFactory, NetError};
+use crate::store::{self, Store, StoreError};
+use crate::task::TaskSet;
+use crate::tools::{GetRecipe, SearchKnowledge, Tier, ToolRegistry};
+
+/// The daemon could not be built or kept running.
+#[derive(Debug, thiserror::Error)]
+pub enum AppError {
+    /// The store.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The outgoing HTTP client.
+    #[error("the HTTP client cannot be built: {0}")]
+    Net(#[from] NetError),
+    /// A model.
+    #[error("the model cannot be used: {0}")]
+    Model(#[from] LlmError),
+    /// The rules of the classifier.
+    #[error("the classifier's rules do not compile: {0}")]
+    Rules(String),
+    /// The address.
+    #[error("cannot listen on {address}: {cause}")]
+    Listen {
+        /// What was tried.
+        address: String,
+        /// What the machine said.
+        cause: std::io::Error,
+    },
+    /// A file of the data folder.
+    #[error("{file} cannot be written: {cause}")]
+    DataFile {
+        /// Which.
+        file: String,
+        /// What the machine said.
+        cause: std::io::Error,
+    },
+    /// No bot of that name.
+    #[error("there is no bot named `{0}`")]
+    NoSuchBot(String),
+    /// The bot ended without an answer.
+    #[error("the bot ended without an answer")]
+    NoAnswer,
+}
+
+/// What tests from outside may move: the clock, and a point at which the process is killed.
+#[derive(Clone, Debug, Default)]
+pub struct TestSupport {
+    /// Added to the machine's clock.
+    pub clock_offset_ms: i64,
+    /// Where to stop.
+    pub faults: Faults,
+}
+
+impl TestSupport {
+    /// From `LARKSPUR_CLOCK_OFFSET_MS` and `LARKSPUR_FAULT`; nothing in a release build.
+    #[cfg(feature = "test-support")]
+    pub fn from_environment(environment: &Environment) -> Self {
+        let offset = environment.get("LARKSPUR_CLOCK_OFFSET_MS").and_then(|text| text.parse().ok());
+        let faults = environment.get("LARKSPUR_FAULT").and_then(Faults::armed);
+        Self { clock_offset_ms: offset.unwrap_or(0), faults: faults.unwrap_or_default() }
+    }
+
+    /// From `LARKSPUR_CLOCK_OFFSET_MS` and `LARKSPUR_FAULT`; nothing in a release build.
+    #[cfg(not(feature = "test-support"))]
+    pub fn from_environment(_environment: &Environment) -> Self {
+        Self::default()
+    }
+
+    pub(super) fn clock(&self) -> Arc<dyn Clock> {
+        Arc::new(SystemClock::with_offset(self.clock_offset_ms))
+    }
+}
+
+/// What the parts are made with.
+pub(super) struct Parts<'a> {
+    pub(super) settings: &'a Settings,
+    pub(super) http: &'a HttpFactory,
+    pub(super) tasks: &'a TaskSet,
+    pub(super) clock: &'a Arc<dyn Clock>,
+    pub(super) faults: &'a Faults,
+}
+
+impl Parts<'_> {
+    /// Opens the store. Blocks while it reads the disk.
+    pub(super) fn store(&self) -> Result<Arc<dyn Store>, StoreError> {
+        match self.settings.store {
+            StoreEngine::Sled => {
+                store::open_sled(&self.settings.data_dir, self.tasks.clone(), self.faults.clone())
+            }
+            StoreEngine::Memory => store::memory(self.tasks.clone()),
+        }
+    }
+
+    /// A bot with its engine and the given ways out.
+    pub(super) fn bot(
+        &self,
+        bot: &BotDefinition,
+        outlets: HashMap<Channel, Arc<dyn Outlet>>,
+    ) -> Result<BotRuntime, AppError> {
+        let model = bot.model.as_ref().and_then(|name| self.settings.models.get(name));
+        let locale = bot.locale.unwrap_or(self.settings.locale);
+        Ok(BotRuntime {
+            name: BotName::new(bot.name.clone()),
+            rules: rules(bot),
+            locale,
+            persona: bot.persona.clone(),
+            preset: bot.preset.clone(),
+            session_scope: match bot.groups.session {
+                SessionWord::Chat => SessionScope::Chat,
+                SessionWord::User => SessionScope::User,
+            },
+            queue_max: bot.groups.queue_max,
+            in_doubt: match bot.in_doubt {
+                DoubtRule::Resend => InDoubt::Resend,
+                DoubtRule::Drop => InDoubt::Drop,
+            },
+            driver: self.driver(bot, model)?,
+            outlets,
+        })
+    }
+
+    fn driver(
+        &self,
+        bot: &BotDefinition,
+        model: Option<&ModelSettings>,
+    ) -> Result<Driver, AppError> {
+        let folders = bot.knowledge.iter().map(|folder| self.settings.root.join(folder)).collect();
+        let knowledge =
+            Arc::new(KnowledgeBase::new(folders, self.tasks.clone(), Arc::clone(self.clock)));
+        let mut registry = ToolRegistry::default();
+        registry.add(Arc::new(SearchKnowledge::new(Arc::<KnowledgeBase>::clone(&knowledge))));
+        registry.add(Arc::new(GetRecipe::new(knowledge)));
+        Ok(Driver {
+            model: self.model(model)?,
+            pipeline: Pipeline::new(registry, Tier::Propose, None),
+            clock: Arc::clone(self.clock),
+            faults: self.faults.clone(),
+        })
+    }
+
+    fn model(&self, model: Option<&ModelSettings>) -> Result<Arc<dyn Model>, AppError> {
+        match model {
+            Some(model) if model.provider == Provider::OpenAi => {
+                let settings = ProviderSettings {
+                    name: model.model.clone(),
+                    base_url: model.base_url.clone(),
+                    model: model.model.clone(),
+                    api_key: model.api_key.clone(),
+                    timeout: model.timeout,
+                    context_window: model.context_window,
+                };
+                Ok(Arc::new(ProviderModel::new(settings, self.http)?))
+            }
+            Some(_) | None => Ok(Arc::new(OfflineModel::new())),
+        }
+    }
+}
+
+fn rules(bot: &BotDefinition) -> AdmissionRules {
+    AdmissionRules {
+        users: bot.access.users.clone(),
+        chats: bot.access.chats.clone(),
+        admins: bot.access.admins.clone(),
+        mention: match bot.groups.mention {
+            MentionWord::Required => MentionRule::Required,
+            MentionWord::Optional => MentionRule::Optional,
+        },
+        answers_at_all: bot.groups.at_all == AtAllWord::Answer,
+    }
+}
+
+/// The settings of a bot's app, its secrets read.
+///
+/// # Errors
+/// Which keys are missing, in words for the operator.
+pub(super) fn lark_settings(
+    name: &BotName,
+    lark: &LarkSection,
+    environment: &Environment,
+    root: &Path,
+) -> Result<LarkBotSettings, String> {
+    let mut missing = Vec::new();
+    let mut secret = |key: &str, text: &str| {
+        let read = SecretRef::parse(text)
+            .ok_or_else(|| "it is not set".to_owned())
+            .and_then(|reference| environment.secret(&reference, root));
+        read.unwrap_or_else(|cause| {
+            missing.push(format!("lark.{key} ({cause})"));
+            Secret::new("")
+        })
+    };
+    let settings = LarkBotSettings {
+        bot: name.clone(),
+        app_id: lark.app_id.clone(),
+        app_secret: secret("app_secret", &lark.app_secret),
+        encrypt_key: secret("encrypt_key", &lark.encrypt_key),
+        verification_token: secret("verification_token", &lark.verification_token),
+        base_url: lark.api_url(),
+    };
+    if missing.is_empty() {
+        settings.check().map_err(|error: SettingsError| error.to_string())?;
+        return Ok(settings);
+    }
+    Err(format!("missing: {}", missing.join(", ")))
+}

@@ -1,0 +1,261 @@
+//! The life of the daemon, top to bottom.
+
+use std::collections::HashMap;
+use std::fs;
+use std::io::Write;
+use std::net::SocketAddr;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::sync::Arc;
+
+use axum::Router;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use super::build::{AppError, Parts, TestSupport, lark_settings};
+use super::readiness::AppReadiness;
+use super::{drain, server};
+use crate::admin::{self, Guard};
+use crate::base::{BotName, Clock, Secret, Timestamp};
+use crate::channels::lark::{self, LarkBot, LarkBots, LarkOutlet, Webhook, learn_identity};
+use crate::config::{Environment, Loaded, Settings};
+use crate::envelope::{Channel, Outlet};
+use crate::gateway::{BotRuntime, Gateway, GatewayDeps};
+use crate::net::{HttpFactory, HttpSettings};
+use crate::routing::Classifier;
+use crate::store::Store;
+use crate::task::TaskSet;
+use crate::telemetry::{Counters, Event};
+
+/// The daemon, built and not yet running.
+pub struct App {
+    settings: Settings,
+    environment: Environment,
+    bots: Vec<crate::bots::BotDefinition>,
+    counters: Counters,
+    support: TestSupport,
+    clock: Arc<dyn Clock>,
+    started_at: Timestamp,
+}
+
+impl std::fmt::Debug for App {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("App").field("settings", &self.settings).finish_non_exhaustive()
+    }
+}
+
+/// Where a running daemon listens.
+#[derive(Clone, Copy, Debug)]
+pub struct Bound(pub SocketAddr);
+
+/// The bots as they run.
+struct Bots {
+    lark: Arc<LarkBots>,
+    runtimes: Vec<BotRuntime>,
+    not_started: Vec<String>,
+}
+
+impl App {
+    /// Takes the configuration over. Nothing is opened yet.
+    pub fn new(loaded: Loaded, environment: Environment, counters: Counters) -> Self {
+        let support = TestSupport::from_environment(&environment);
+        let clock = support.clock();
+        Self {
+            settings: loaded.settings,
+            environment,
+            bots: loaded.bots,
+            counters,
+            support,
+            started_at: clock.now(),
+            clock,
+        }
+    }
+
+    /// Runs until SIGTERM or SIGINT, then drains.
+    ///
+    /// # Errors
+    /// What keeps the daemon from starting. Once it listens it does not fail.
+    pub async fn run(self) -> Result<(), AppError> {
+        // Two lives: the drain ends the taking of work, the store outlives it.
+        let drain = CancellationToken::new();
+        let tasks = TaskSet::new("daemon", drain.clone());
+        let store_tasks = TaskSet::new("store", CancellationToken::new());
+
+        let store = self.open_store(&store_tasks)?;
+        let bots = self.bots(&tasks)?;
+        let gateway = self.gateway(&store, &tasks, bots.runtimes)?;
+        gateway.recover().await?;
+
+        let listener = self.listen().await?;
+        let bound = Bound(listener.local_addr().map_err(|cause| self.cannot_listen(cause))?);
+        self.write_data_file("listen", &bound.0.to_string())?;
+        let readiness = AppReadiness {
+            lark: Arc::clone(&bots.lark),
+            not_started: bots.not_started,
+            drain: drain.clone(),
+        };
+        let router = self.router(&gateway, &bots.lark, readiness, bound)?;
+        for bot in bots.lark.all() {
+            learn_identity(bot, &tasks);
+        }
+        Event::Listening { address: &bound.0, startup_ms: self.age_ms() }.emit();
+        let serving = server::serve(
+            listener,
+            router,
+            self.settings.server.request_timeout,
+            tasks.clone(),
+            drain.clone(),
+        );
+        tasks.spawn("server", serving);
+
+        drain::terminated().await;
+        Event::Draining.emit();
+        drain.cancel();
+        let unfinished = tasks.join(self.settings.server.drain_timeout).await;
+        store.close().await;
+        Event::Drained { unfinished }.emit();
+        Ok(())
+    }
+
+    fn parts<'a>(&'a self, http: &'a HttpFactory, tasks: &'a TaskSet) -> Parts<'a> {
+        Parts {
+            settings: &self.settings,
+            http,
+            tasks,
+            clock: &self.clock,
+            faults: &self.support.faults,
+        }
+    }
+
+    fn open_store(&self, tasks: &TaskSet) -> Result<Arc<dyn Store>, AppError> {
+        let http = HttpFactory::new(HttpSettings::default());
+        // Opening replays the log: it blocks, and nothing else is to be done meanwhile.
+        Ok(tokio::task::block_in_place(|| self.parts(&http, tasks).store())?)
+    }
+
+    fn bots(&self, tasks: &TaskSet) -> Result<Bots, AppError> {
+        let http = HttpFactory::new(HttpSettings::default());
+        let parts = self.parts(&http, tasks);
+        let client = http.client()?;
+        let mut not_started = Vec::new();
+        let mut running = Vec::new();
+        for definition in &self.bots {
+            let Some(section) = &definition.lark else { continue };
+            let name = BotName::new(definition.name.clone());
+            let settings = lark_settings(&name, section, &self.environment, &self.settings.root);
+            let bot = settings.and_then(|settings| {
+                LarkBot::new(settings, client.clone(), Arc::clone(&self.clock))
+                    .map_err(|error| error.to_string())
+            });
+            match bot {
+                Ok(bot) => running.push(Arc::new(bot)),
+                Err(reason) => {
+                    Event::BotNotStarted { bot: name.as_str(), reason: &reason }.emit();
+                    not_started.push(format!("bot {name} is not started: {reason}"));
+                }
+            }
+        }
+        let lark = Arc::new(LarkBots::new(running));
+        let outlet: Arc<dyn Outlet> = Arc::new(LarkOutlet::new(Arc::clone(&lark)));
+        let outlets = HashMap::from([(Channel::Lark, outlet)]);
+        let runtimes = self
+            .bots
+            .iter()
+            .map(|definition| parts.bot(definition, outlets.clone()))
+            .collect::<Result<_, _>>()?;
+        Ok(Bots { lark, runtimes, not_started })
+    }
+
+    fn gateway(
+        &self,
+        store: &Arc<dyn Store>,
+        tasks: &TaskSet,
+        bots: Vec<BotRuntime>,
+    ) -> Result<Gateway, AppError> {
+        let deps = GatewayDeps {
+            store: Arc::clone(store),
+            clock: Arc::clone(&self.clock),
+            tasks: tasks.clone(),
+            classifier: Classifier::new().map_err(|error| AppError::Rules(error.to_string()))?,
+            faults: self.support.faults.clone(),
+            version: env!("CARGO_PKG_VERSION"),
+        };
+        Ok(Gateway::new(deps, bots))
+    }
+
+    fn router(
+        &self,
+        gateway: &Gateway,
+        bots: &Arc<LarkBots>,
+        readiness: AppReadiness,
+        bound: Bound,
+    ) -> Result<Router, AppError> {
+        let webhook = Webhook {
+            bots: Arc::clone(bots),
+            inlet: Arc::new(gateway.clone()),
+            clock: Arc::clone(&self.clock),
+            body_bytes_max: self.settings.server.body_bytes_max,
+        };
+        let port = bound.0.port();
+        let hosts =
+            vec![bound.0.to_string(), format!("127.0.0.1:{port}"), format!("localhost:{port}")];
+        let guard = Guard::new(self.admin_token()?, hosts);
+        let operators = admin::router(
+            Arc::new(readiness),
+            Arc::new(gateway.clone()),
+            self.counters.clone(),
+            guard,
+        );
+        Ok(lark::router(webhook).merge(operators))
+    }
+
+    async fn listen(&self) -> Result<TcpListener, AppError> {
+        TcpListener::bind(self.settings.server.listen)
+            .await
+            .map_err(|cause| self.cannot_listen(cause))
+    }
+
+    fn cannot_listen(&self, cause: std::io::Error) -> AppError {
+        AppError::Listen { address: self.settings.server.listen.to_string(), cause }
+    }
+
+    /// The configured token, else the one made at the first start.
+    fn admin_token(&self) -> Result<Secret, AppError> {
+        if let Some(token) = &self.settings.admin_token {
+            return Ok(token.clone());
+        }
+        match fs::read_to_string(self.settings.data_dir.join("admin-token")) {
+            Ok(token) if !token.trim().is_empty() => Ok(Secret::new(token.trim())),
+            Ok(_) | Err(_) => {
+                let token = format!("{}{}", Uuid::new_v4().simple(), Uuid::new_v4().simple());
+                self.write_data_file("admin-token", &token)?;
+                Ok(Secret::new(token))
+            }
+        }
+    }
+
+    /// Writes a small file of the data folder, readable by this user alone.
+    fn write_data_file(&self, name: &str, text: &str) -> Result<(), AppError> {
+        let folder = &self.settings.data_dir;
+        write_private(folder, name, text).map_err(|cause| AppError::DataFile {
+            file: folder.join(name).display().to_string(),
+            cause,
+        })
+    }
+
+    fn age_ms(&self) -> u64 {
+        let age = self.clock.now().since(self.started_at);
+        u64::try_from(age.as_millis()).unwrap_or(u64::MAX)
+    }
+}
+
+/// Writes beside the file and renames, so that a reader never sees half of it.
+fn write_private(folder: &Path, name: &str, text: &str) -> std::io::Result<()> {
+    fs::create_dir_all(folder)?;
+    let draft = folder.join(format!(".{name}.new"));
+    let mut file =
+        fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&draft)?;
+    file.write_all(text.as_bytes())?;
+    fs::rename(draft, folder.join(name))
+}

@@ -1,0 +1,62 @@
+//! What can be typed.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+/// A chat-bot gateway daemon for Lark/Feishu with an agent engine inside.
+#[derive(Debug, Parser)]
+#[command(name = "larkspur", version, about, max_term_width = 100)]
+pub(super) struct Arguments {
+    #[command(subcommand)]
+    pub(super) command: Command,
+
+    /// The main configuration file [default: config/larkspur.toml, else
+    /// /etc/larkspur/larkspur.toml]
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(super) config: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    /// Run the daemon
+    Run,
+    /// Show all problems of the configuration at once, each with file, line and key
+    Check(Output),
+    /// Ask a bot one question, here in the terminal
+    Ask {
+        /// The question
+        #[arg(required = true)]
+        text: Vec<String>,
+        /// The bot [default: the first]
+        #[arg(long)]
+        bot: Option<String>,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Ask the running daemon what became of a message
+    Why {
+        /// The id of the message, or of an answer to it (om_…)
+        message: String,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Run the playground: the Feishu platform on this machine, driven by HTTP
+    Sim {
+        /// Where to listen; port 0 takes any free port
+        #[arg(long, default_value = "127.0.0.1:8790")]
+        listen: SocketAddr,
+        /// The URL of the bot's event subscription, such as
+        /// <http://127.0.0.1:8787/lark/assistant/events>
+        #[arg(long, value_name = "URL")]
+        event_url: Option<String>,
+    },
+}
+
+#[derive(Args, Clone, Copy, Debug)]
+pub(super) struct Output {
+    /// Print JSON, for other programs
+    #[arg(long)]
+    pub(super) json: bool,
+}

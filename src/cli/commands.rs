@@ -1,0 +1,206 @@
+//! The commands, each a short story.
+
+use std::future::Future;
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use super::admin_client;
+use super::arguments::{Arguments, Command, Output};
+use super::{Exit, complain, say};
+use crate::app::{self, App, AppError};
+use crate::base::problem::Severity;
+use crate::base::{Disposition, Problem, SystemClock};
+use crate::config::{self, Environment, Loaded};
+use crate::playground::{Playground, Settings as PlaygroundSettings};
+use crate::telemetry::{self, LogFormat};
+
+/// Runs one command.
+pub(super) fn run(arguments: Arguments, environment: Environment) -> Exit {
+    let file = arguments.config.as_deref();
+    match arguments.command {
+        Command::Run => run_daemon(file, environment),
+        Command::Check(output) => check(file, &environment, output),
+        Command::Ask { text, bot, output } => {
+            ask(file, &environment, bot.as_deref(), &text.join(" "), output)
+        }
+        Command::Why { message, output } => why(file, &environment, &message, output),
+        Command::Sim { listen, event_url } => sim(listen, event_url),
+    }
+}
+
+fn run_daemon(file: Option<&Path>, environment: Environment) -> Exit {
+    let loaded = match load(file, &environment) {
+        Ok(loaded) => loaded,
+        Err(exit) => return exit,
+    };
+    let counters = telemetry::init(&loaded.settings.log_filter, loaded.settings.log_format);
+    complain_about(&loaded.problems);
+    let app = App::new(loaded, environment, counters);
+    block_on(async move {
+        match app.run().await {
+            Ok(()) => Exit::Done,
+            Err(error) => failed(&error),
+        }
+    })
+}
+
+fn check(file: Option<&Path>, environment: &Environment, output: Output) -> Exit {
+    let (problems, bots) = match config::load(file, environment) {
+        Ok(loaded) => (loaded.problems, loaded.bots.len()),
+        Err(problems) => (problems, 0),
+    };
+    let errors = problems.iter().filter(|problem| problem.severity == Severity::Error).count();
+    if output.json {
+        say(&json!({"errors": errors, "bots": bots, "problems": as_json(&problems)}).to_string());
+    } else {
+        for problem in &problems {
+            say(&problem.to_string());
+        }
+        say(&match errors {
+            0 => format!("The configuration is in order; bots: {bots}."),
+            errors => format!("Errors: {errors}; usable bots: {bots}."),
+        });
+    }
+    if errors == 0 { Exit::Done } else { Exit::Configuration }
+}
+
+fn ask(
+    file: Option<&Path>,
+    environment: &Environment,
+    bot: Option<&str>,
+    text: &str,
+    output: Output,
+) -> Exit {
+    let loaded = match load(file, environment) {
+        Ok(loaded) => loaded,
+        Err(exit) => return exit,
+    };
+    // The answer is the output; what the engine does on the way is not.
+    telemetry::init("error,genai=off", LogFormat::Text);
+    block_on(async move {
+        match app::ask(loaded, environment, bot, text).await {
+            Ok(answer) if output.json => {
+                say(&json!({"answer": answer}).to_string());
+                Exit::Done
+            }
+            Ok(answer) => {
+                say(&answer);
+                Exit::Done
+            }
+            Err(error) => failed(&error),
+        }
+    })
+}
+
+fn why(file: Option<&Path>, environment: &Environment, message: &str, output: Output) -> Exit {
+    let settings = match load(file, environment) {
+        Ok(loaded) => loaded.settings,
+        Err(exit) => return exit,
+    };
+    block_on(async move {
+        match admin_client::why(&settings, message).await {
+            Ok(why) if output.json => {
+                say(&why.to_string());
+                Exit::Done
+            }
+            Ok(why) => {
+                say(&admin_client::in_words(&why));
+                Exit::Done
+            }
+            Err(error) => {
+                complain(&error);
+                Exit::TryLater
+            }
+        }
+    })
+}
+
+fn sim(listen: std::net::SocketAddr, event_url: Option<String>) -> Exit {
+    let cancel = CancellationToken::new();
+    let settings = PlaygroundSettings { listen, ..PlaygroundSettings::default() };
+    telemetry::init("info", LogFormat::Text);
+    block_on(async move {
+        let clock = Arc::new(SystemClock::default());
+        let playground = match Playground::start(settings, cancel.clone(), clock).await {
+            Ok(playground) => playground,
+            Err(error) => {
+                complain(&error.to_string());
+                return Exit::Failed;
+            }
+        };
+        if let Some(url) = event_url {
+            playground.set_event_url(&url);
+        }
+        say(&format!("The playground is at {}", playground.base_url()));
+        app::terminated().await;
+        cancel.cancel();
+        playground.stop().await;
+        Exit::Done
+    })
+}
+
+/// The configuration, or its problems on standard error.
+fn load(file: Option<&Path>, environment: &Environment) -> Result<Loaded, Exit> {
+    config::load(file, environment).map_err(|problems| {
+        complain_about(&problems);
+        Exit::Configuration
+    })
+}
+
+fn complain_about(problems: &[Problem]) {
+    for problem in problems {
+        complain(&problem.to_string());
+    }
+}
+
+fn as_json(problems: &[Problem]) -> Vec<serde_json::Value> {
+    let rows = problems.iter().map(|problem| {
+        json!({
+            "severity": match problem.severity {
+                Severity::Warning => "warning",
+                Severity::Error => "error",
+            },
+            "file": problem.file,
+            "line": problem.line,
+            "key": problem.key,
+            "text": problem.text,
+        })
+    });
+    rows.collect()
+}
+
+fn failed(error: &AppError) -> Exit {
+    complain(&format!("larkspur: {error}"));
+    match error {
+        AppError::Store(error) => match error.disposition() {
+            Disposition::Retry { .. } | Disposition::Fatal => Exit::TryLater,
+            Disposition::Reject => Exit::Failed,
+        },
+        AppError::NoSuchBot(_) => Exit::Usage,
+        AppError::Net(_)
+        | AppError::Model(_)
+        | AppError::Rules(_)
+        | AppError::Listen { .. }
+        | AppError::DataFile { .. }
+        | AppError::NoAnswer => Exit::Failed,
+    }
+}
+
+fn block_on(work: impl Future<Output = Exit>) -> Exit {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    match runtime {
+        Ok(runtime) => {
+            let exit = runtime.block_on(work);
+            // What a drain left unfinished is in the store; nobody waits for it here.
+            runtime.shutdown_background();
+            exit
+        }
+        Err(error) => {
+            complain(&format!("larkspur: the runtime cannot be started: {error}"));
+            Exit::Failed
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! Configuration: defaults, file, environment; read, checked, and turned into settings.
+//!
+//! The only reader of the environment and of configuration files. All problems are found at
+//! once, each with its file, key and line. Nobody below sees more of it than its own settings.
+
+mod environment;
+mod raw;
+mod settings;
+
+pub use environment::Environment;
+pub use settings::{
+    Loaded, ModelSettings, Provider, ServerSettings, Settings, StoreEngine, load, load_file,
+};
+
+/// The commented defaults, which are also the documentation.
+pub const DEFAULT_TOML: &str = include_str!("../config/default.toml");

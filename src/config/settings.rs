@@ -1,0 +1,405 @@
+//! From the written configuration to checked settings.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use config::{Config, FileFormat};
+
+use super::DEFAULT_TOML;
+use super::environment::Environment;
+use super::raw::{Raw, RawModel};
+use crate::base::problem::Problems;
+use crate::base::{Locale, Problem, Secret, SecretRef, parse};
+use crate::bots::{self, BotDefinition};
+use crate::telemetry::LogFormat;
+
+/// Where the main file is looked for when none is named.
+const DEFAULT_FILES: [&str; 2] = ["config/larkspur.toml", "/etc/larkspur/larkspur.toml"];
+/// What the address of an OpenAI-compatible server is when none is written.
+const OPENAI_URL: &str = "https://api.openai.com/v1";
+
+/// The checked configuration.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Where relative paths start.
+    pub root: PathBuf,
+    /// The folder of bot definitions.
+    pub bots_dir: PathBuf,
+    /// The folder of everything that must survive.
+    pub data_dir: PathBuf,
+    /// The language of the daemon's own sentences.
+    pub locale: Locale,
+    /// The HTTP server.
+    pub server: ServerSettings,
+    /// The engine of the store.
+    pub store: StoreEngine,
+    /// The token of the daemon's own interfaces; `None`: made at the first start.
+    pub admin_token: Option<Secret>,
+    /// What is logged.
+    pub log_filter: String,
+    /// How.
+    pub log_format: LogFormat,
+    /// The models by name.
+    pub models: BTreeMap<String, ModelSettings>,
+}
+
+/// The HTTP server.
+#[derive(Clone, Debug)]
+pub struct ServerSettings {
+    /// Where to listen.
+    pub listen: SocketAddr,
+    /// The longest request body, in bytes.
+    pub body_bytes_max: usize,
+    /// How long a connection may take to send its headers and body.
+    pub request_timeout: Duration,
+    /// How long the work at hand may go on after SIGTERM.
+    pub drain_timeout: Duration,
+}
+
+/// The engine of the store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StoreEngine {
+    /// On disk.
+    Sled,
+    /// Nothing survives the process.
+    Memory,
+}
+
+/// Which kind of model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Provider {
+    /// A server that speaks OpenAI's chat completions.
+    OpenAi,
+    /// The answerer that needs none.
+    Offline,
+}
+
+/// One model.
+#[derive(Clone, Debug)]
+pub struct ModelSettings {
+    /// Which kind.
+    pub provider: Provider,
+    /// The server, with the version path, without a slash at its end.
+    pub base_url: String,
+    /// The model's name at the provider.
+    pub model: String,
+    /// The key; `None` for a server that needs none.
+    pub api_key: Option<Secret>,
+    /// The longest time of one call.
+    pub timeout: Duration,
+    /// In tokens; 0: unknown.
+    pub context_window: u64,
+}
+
+/// A configuration that can be used, and what is to be said about it.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    /// The settings.
+    pub settings: Settings,
+    /// The bots whose files are in order.
+    pub bots: Vec<BotDefinition>,
+    /// Warnings, and the errors of bot files.
+    pub problems: Vec<Problem>,
+}
+
+/// Loads the main file and all bots. Without `file` the default places are looked at; a machine
+/// without any file runs on the defaults.
+///
+/// # Errors
+/// Every problem there is, if the main configuration cannot be used.
+pub fn load(file: Option<&Path>, environment: &Environment) -> Result<Loaded, Vec<Problem>> {
+    let found = file
+        .map(Path::to_path_buf)
+        .or_else(|| DEFAULT_FILES.iter().map(PathBuf::from).find(|candidate| candidate.is_file()));
+    let (settings, mut problems) = load_file(found.as_deref(), environment)?;
+    let bots = load_bots(&settings, environment, &mut problems);
+    Ok(Loaded { settings, bots, problems })
+}
+
+/// Loads the main file alone; `None`: the defaults.
+///
+/// # Errors
+/// Every problem there is.
+pub fn load_file(
+    file: Option<&Path>,
+    environment: &Environment,
+) -> Result<(Settings, Vec<Problem>), Vec<Problem>> {
+    let name = file.map_or_else(|| "defaults".to_owned(), |file| file.display().to_string());
+    let mut source = String::new();
+    if let Some(file) = file {
+        match std::fs::read_to_string(file) {
+            Ok(text) => source = text,
+            Err(error) => {
+                let mut problems = Problems::of(&name, "");
+                problems.error("", format!("the file cannot be read: {error}"));
+                return Err(problems.into_vec());
+            }
+        }
+    }
+    let mut problems = Problems::of(&name, &source);
+    // The file alone first: its syntax errors have lines, those of the merged sources do not.
+    if !problems.is_toml() {
+        return Err(problems.into_vec());
+    }
+    let raw = merge(&source, environment, &mut problems);
+    let settings = raw.and_then(|raw| check(raw, root_of(file), environment, &mut problems));
+    match settings {
+        Some(settings) if !problems.has_errors() => Ok((settings, problems.into_vec())),
+        Some(_) | None => Err(problems.into_vec()),
+    }
+}
+
+fn merge(source: &str, environment: &Environment, problems: &mut Problems<'_>) -> Option<Raw> {
+    let variables = config::Environment::with_prefix("LARKSPUR")
+        .prefix_separator("__")
+        .separator("__")
+        .source(Some(environment.settings()));
+    let merged = Config::builder()
+        .add_source(config::File::from_str(DEFAULT_TOML, FileFormat::Toml))
+        .add_source(config::File::from_str(source, FileFormat::Toml))
+        .add_source(variables)
+        .build();
+    match merged {
+        Ok(merged) => problems.deserialize(merged),
+        Err(error) => {
+            problems.error("", error.to_string());
+            None
+        }
+    }
+}
+
+/// The parent of a folder named `config`, else the file's folder; without a file, here.
+fn root_of(file: Option<&Path>) -> PathBuf {
+    let here = PathBuf::from(".");
+    let Some(folder) = file.and_then(Path::parent) else { return here };
+    let root = match folder.file_name() {
+        Some(name) if name == "config" => folder.parent().unwrap_or(folder),
+        Some(_) | None => folder,
+    };
+    if root.as_os_str().is_empty() { here } else { root.to_path_buf() }
+}
+
+fn check(
+    raw: Raw,
+    default_root: PathBuf,
+    environment: &Environment,
+    problems: &mut Problems<'_>,
+) -> Option<Settings> {
+    let root = if raw.root.is_empty() { default_root } else { PathBuf::from(&raw.root) };
+    let server = check_server(&raw, problems);
+    let store = match raw.store.engine.as_str() {
+        "sled" => StoreEngine::Sled,
+        "memory" => StoreEngine::Memory,
+        other => {
+            problems.error("store.engine", format!("`{other}` is not an engine; sled or memory"));
+            StoreEngine::Memory
+        }
+    };
+    let log_format = match raw.log.format.as_str() {
+        "text" => LogFormat::Text,
+        "json" => LogFormat::Json,
+        other => {
+            problems.error("log.format", format!("`{other}` is not a format; text or json"));
+            LogFormat::Text
+        }
+    };
+    let secrets = Secrets { environment, root: &root };
+    let admin_token = secrets.read("admin.token", &raw.admin.token, problems);
+    let mut models = BTreeMap::new();
+    for (name, model) in &raw.models {
+        if let Some(model) = check_model(name, model, &secrets, problems) {
+            models.insert(name.clone(), model);
+        }
+    }
+    Some(Settings {
+        bots_dir: root.join(&raw.bots_dir),
+        data_dir: root.join(&raw.data_dir),
+        locale: raw.locale,
+        server: server?,
+        store,
+        admin_token,
+        log_filter: raw.log.filter,
+        log_format,
+        models,
+        root,
+    })
+}
+
+fn check_server(raw: &Raw, problems: &mut Problems<'_>) -> Option<ServerSettings> {
+    let server = &raw.server;
+    let mut duration = |key: &str, text: &str| match parse::duration(text) {
+        Ok(duration) => Some(duration),
+        Err(error) => {
+            problems.error(key, error.to_string());
+            None
+        }
+    };
+    let request_timeout = duration("server.request_timeout", &server.request_timeout);
+    let drain_timeout = duration("server.drain_timeout", &server.drain_timeout);
+    let body_bytes_max = parse::size(&server.body_max)
+        .map_err(|error| problems.error("server.body_max", error.to_string()));
+    let listen = server.listen.parse().map_err(|_not_an_address| {
+        let text = format!("`{}` is not an address like 127.0.0.1:8787", server.listen);
+        problems.error("server.listen", text);
+    });
+    Some(ServerSettings {
+        listen: listen.ok()?,
+        body_bytes_max: body_bytes_max.ok()?,
+        request_timeout: request_timeout?,
+        drain_timeout: drain_timeout?,
+    })
+}
+
+/// Reads secret references.
+struct Secrets<'a> {
+    environment: &'a Environment,
+    root: &'a Path,
+}
+
+impl Secrets<'_> {
+    fn read(&self, key: &str, text: &str, problems: &mut Problems<'_>) -> Option<Secret> {
+        let reference = SecretRef::parse(text)?;
+        if matches!(reference, SecretRef::Literal(_)) {
+            problems.warn(key, "a secret in a file; better write env:NAME or file:PATH");
+        }
+        match self.environment.secret(&reference, self.root) {
+            Ok(secret) => Some(secret),
+            Err(missing) => {
+                problems.error(key, missing);
+                None
+            }
+        }
+    }
+}
+
+fn check_model(
+    name: &str,
+    raw: &RawModel,
+    secrets: &Secrets<'_>,
+    problems: &mut Problems<'_>,
+) -> Option<ModelSettings> {
+    let key = |field: &str| format!("models.{name}.{field}");
+    let provider = match raw.provider.as_str() {
+        "openai" => Provider::OpenAi,
+        "offline" => Provider::Offline,
+        other => {
+            let text = format!("`{other}` is not a provider; openai or offline");
+            problems.error(&key("provider"), text);
+            return None;
+        }
+    };
+    if provider == Provider::OpenAi && raw.model.is_empty() {
+        problems.error(&key("model"), "the model's name is missing");
+    }
+    let base_url = if raw.base_url.is_empty() { OPENAI_URL } else { &raw.base_url };
+    if url::Url::parse(base_url).is_err() {
+        problems.error(&key("base_url"), "this is not a URL");
+    }
+    let timeout = parse::duration(&raw.timeout)
+        .map_err(|error| problems.error(&key("timeout"), error.to_string()));
+    Some(ModelSettings {
+        provider,
+        base_url: base_url.trim_end_matches('/').to_owned(),
+        model: raw.model.clone(),
+        api_key: secrets.read(&key("api_key"), &raw.api_key, problems),
+        timeout: timeout.ok()?,
+        context_window: raw.context_window,
+    })
+}
+
+/// Reads all bot files in the order of their names. A file that is not in order is left out.
+fn load_bots(
+    settings: &Settings,
+    environment: &Environment,
+    problems: &mut Vec<Problem>,
+) -> Vec<BotDefinition> {
+    let mut files: Vec<PathBuf> = match std::fs::read_dir(&settings.bots_dir) {
+        Ok(entries) => entries.filter_map(|entry| Some(entry.ok()?.path())).collect(),
+        Err(error) => {
+            let name = settings.bots_dir.display().to_string();
+            let mut folder = Problems::of(&name, "");
+            folder.warn("", format!("no bots, the folder cannot be read: {error}"));
+            problems.extend(folder.into_vec());
+            return Vec::new();
+        }
+    };
+    files.retain(|file| file.extension().is_some_and(|extension| extension == "toml"));
+    files.sort();
+    let mut bots: Vec<BotDefinition> = Vec::new();
+    for file in files {
+        let name = file.display().to_string();
+        let source = match std::fs::read_to_string(&file) {
+            Ok(source) => source,
+            Err(error) => {
+                let mut unreadable = Problems::of(&name, "");
+                unreadable.error("", format!("the file cannot be read: {error}"));
+                problems.extend(unreadable.into_vec());
+                continue;
+            }
+        };
+        let (definition, found) = bots::load(&file, &source);
+        problems.extend(found);
+        let Some(definition) = definition else { continue };
+        let mut checked = Problems::of(&name, &source);
+        check_bot(&definition, &bots, settings, environment, &mut checked);
+        let usable = !checked.has_errors() || only_secrets_are_missing(&definition, &checked);
+        problems.extend(checked.into_vec());
+        if usable {
+            bots.push(definition);
+        }
+    }
+    bots
+}
+
+/// What a bot file alone cannot know.
+fn check_bot(
+    bot: &BotDefinition,
+    others: &[BotDefinition],
+    settings: &Settings,
+    environment: &Environment,
+    problems: &mut Problems<'_>,
+) {
+    if others.iter().any(|other| other.name == bot.name) {
+        problems.error("name", format!("another file defines a bot named `{}`", bot.name));
+    }
+    if let Some(model) = &bot.model
+        && !settings.models.contains_key(model)
+    {
+        problems.error("model", format!("the configuration has no [models.{model}]"));
+    }
+    if let Err(error) = crate::agent::preset(&bot.preset) {
+        problems.error("preset", error.to_string());
+    }
+    for folder in &bot.knowledge {
+        if !settings.root.join(folder).is_dir() {
+            problems.warn("knowledge", format!("there is no folder {}", folder.display()));
+        }
+    }
+    let Some(lark) = &bot.lark else { return };
+    for (key, text) in [
+        ("lark.app_secret", &lark.app_secret),
+        ("lark.encrypt_key", &lark.encrypt_key),
+        ("lark.verification_token", &lark.verification_token),
+    ] {
+        match SecretRef::parse(text) {
+            None => problems.error(key, "is missing: the bot does not start on Lark without it"),
+            Some(reference) => {
+                if let Err(missing) = environment.secret(&reference, &settings.root) {
+                    problems.error(key, format!("{missing}: the bot does not start on Lark"));
+                }
+            }
+        }
+    }
+}
+
+/// A bot without its keys is a bot all the same: it answers in the terminal, and the daemon
+/// says why it is not on Lark.
+fn only_secrets_are_missing(bot: &BotDefinition, problems: &Problems<'_>) -> bool {
+    bot.lark.is_some() && problems.error_keys().all(|key| key.starts_with("lark."))
+}
+
+#[cfg(test)]
+#[path = "settings_tests.rs"]
+mod tests;

@@ -1,0 +1,115 @@
+use std::fs;
+
+use super::*;
+
+fn environment(pairs: &[(&str, &str)]) -> Environment {
+    Environment::of(pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())))
+}
+
+/// A root with a main file and one bot file.
+fn root(main: &str, bot: &str) -> tempfile::TempDir {
+    let root = tempfile::tempdir().unwrap();
+    fs::create_dir_all(root.path().join("config")).unwrap();
+    fs::create_dir_all(root.path().join("bots")).unwrap();
+    fs::write(root.path().join("config/larkspur.toml"), main).unwrap();
+    if !bot.is_empty() {
+        fs::write(root.path().join("bots/b.toml"), bot).unwrap();
+    }
+    root
+}
+
+fn load_root(root: &tempfile::TempDir, pairs: &[(&str, &str)]) -> Result<Loaded, Vec<String>> {
+    let file = root.path().join("config/larkspur.toml");
+    load(Some(&file), &environment(pairs)).map_err(|problems| texts(root, &problems))
+}
+
+fn texts(root: &tempfile::TempDir, problems: &[Problem]) -> Vec<String> {
+    let prefix = format!("{}/", root.path().display());
+    problems.iter().map(|problem| problem.to_string().replace(&prefix, "")).collect()
+}
+
+#[test]
+fn the_defaults_are_a_complete_configuration() {
+    let (settings, problems) = load_file(None, &Environment::default()).unwrap();
+    assert!(problems.is_empty());
+    assert_eq!(settings.server.listen.port(), 8787);
+    assert_eq!(settings.server.body_bytes_max, 1 << 20);
+    assert_eq!(settings.data_dir, Path::new("./data"));
+}
+
+#[test]
+fn the_file_wins_over_the_defaults_and_the_environment_over_the_file() {
+    let root = root("locale = \"en-US\"\n[server]\nlisten = \"127.0.0.1:1\"\n", "");
+    let loaded = load_root(&root, &[("LARKSPUR__SERVER__LISTEN", "127.0.0.1:2")]).unwrap();
+    assert_eq!(loaded.settings.locale, Locale::EnUs);
+    assert_eq!(loaded.settings.server.listen.port(), 2);
+    assert_eq!(loaded.settings.data_dir, root.path().join("data"));
+}
+
+#[test]
+fn all_problems_of_the_main_file_come_at_once_with_their_lines() {
+    let main = "locals = \"x\"\n[server]\nlisten = \"nowhere\"\nbody_max = \"1\"\n\
+                [models.main]\nprovider = \"opnai\"\n";
+    let problems = load_root(&root(main, ""), &[]).unwrap_err();
+    assert_eq!(problems.len(), 4, "{problems:#?}");
+    for (line, key) in
+        [(1, "locals"), (3, "server.listen"), (4, "server.body_max"), (6, "models.main.provider")]
+    {
+        let start = format!("config/larkspur.toml:{line}: {key}: ");
+        assert!(problems.iter().any(|text| text.starts_with(&start)), "{start} in {problems:#?}");
+    }
+}
+
+#[test]
+fn an_unknown_variable_is_an_error_too() {
+    let problems = load_root(&root("", ""), &[("LARKSPUR__SERVER__LISTN", "x")]).unwrap_err();
+    assert!(problems[0].contains("server.listn: unknown key"), "{problems:?}");
+}
+
+#[test]
+fn a_secret_that_is_digits_stays_as_it_was_written() {
+    let root = root("[admin]\ntoken = \"env:TOKEN\"\n", "");
+    let loaded = load_root(&root, &[("TOKEN", "0123")]).unwrap();
+    assert_eq!(loaded.settings.admin_token.unwrap().expose(), "0123");
+}
+
+#[test]
+fn a_missing_secret_names_its_variable() {
+    let problems = load_root(&root("[admin]\ntoken = \"env:TOKEN\"\n", ""), &[]).unwrap_err();
+    assert_eq!(
+        problems,
+        ["config/larkspur.toml:2: admin.token: the environment variable TOKEN is not set"]
+    );
+}
+
+#[test]
+fn a_bot_without_its_keys_is_kept_and_the_keys_are_named() {
+    let bot = "name = \"b\"\n[lark]\napp_id = \"cli_1\"\napp_secret = \"env:SECRET\"\n\
+               encrypt_key = \"env:KEY\"\n[access]\nusers = [\"*\"]\n";
+    let root = root("", bot);
+    let loaded = load_root(&root, &[("SECRET", "s")]).unwrap();
+    assert_eq!(loaded.bots.len(), 1);
+    assert_eq!(
+        texts(&root, &loaded.problems),
+        [
+            "bots/b.toml:5: lark.encrypt_key: the environment variable KEY is not set: the bot \
+             does not start on Lark",
+            "bots/b.toml:2: lark.verification_token: is missing: the bot does not start on Lark \
+             without it",
+        ]
+    );
+}
+
+#[test]
+fn a_bot_that_names_an_unknown_model_or_preset_is_left_out() {
+    let root = root("", "name = \"b\"\nmodel = \"main\"\npreset = \"larq\"\n");
+    let loaded = load_root(&root, &[]).unwrap();
+    assert!(loaded.bots.is_empty());
+    assert_eq!(
+        texts(&root, &loaded.problems),
+        [
+            "bots/b.toml:2: model: the configuration has no [models.main]",
+            "bots/b.toml:3: preset: there is no preset `larq`; there are: chat, lark",
+        ]
+    );
+}
