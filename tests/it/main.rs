@@ -1,0 +1,11 @@
+//! The daemon from outside: the real binary, the playground and the scripted model over real
+//! sockets. One file a theme.
+
+#[cfg(test)]
+#[path = "../support/llm_script.rs"]
+mod llm_script;
+#[cfg(test)]
+mod message;
+#[cfg(test)]
+#[path = "../support/stage.rs"]
+mod stage;
