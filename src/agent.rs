@@ -1,6 +1,6 @@
 //! The engine: one loop of thinking and acting, configured by presets.
 //!
-//! [`AgentRun`] decides and does nothing; [`Driver`] does and decides nothing. Every input is
+//! [`AgentRunV1`] decides and does nothing; [`Driver`] does and decides nothing. Every input is
 //! journalled before it is applied, so that replaying the journal gives the identical run. The
 //! engine knows neither store nor channels: it writes through [`Journal`].
 

@@ -1,6 +1,6 @@
 //! Whom is a message for, and which preset answers it: decisions without I/O.
 //!
-//! [`Classifier`] tells commands, work for an editor and questions apart; [`route`] names the
+//! [`Classifier`] tells commands, work for an editor and questions apart; [`route()`] names the
 //! preset. A layer that asks a model can stand behind the rules; the rules alone always give an
 //! answer.
 

@@ -4,7 +4,7 @@
 //! durable. Everything an event changes is in one batch, so that no crash can keep a dedup key
 //! and lose the message. Records are versioned; nothing here knows what a turn does.
 //!
-//! [`KvStore`] is the one implementation, over an [`Engine`]: [`open_sled`] on disk, [`memory`] in
+//! [`KvStore`] is the one implementation, over an [`Engine`]: [`open_sled`] on disk, [`memory()`] in
 //! memory, and whatever passes `conformance`.
 
 #[cfg(any(test, feature = "test-support"))]

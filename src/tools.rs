@@ -1,7 +1,7 @@
 //! Tools: what a run can do besides talking.
 //!
 //! A [`Tool`] declares its name, schema and tier and does one thing. Whether it may run is
-//! decided before, by the engine's pipeline; a tool never asks that itself. [`coerce`] makes a
+//! decided before, by the engine's pipeline; a tool never asks that itself. [`coerce()`] makes a
 //! model's arguments fit the schema before anything else looks at them, [`near_names`] helps with
 //! names that no tool has.
 

@@ -1,0 +1,47 @@
+#!/bin/sh
+# Everything that must hold before a change lands: format, lints, documents, dependencies, tests.
+# Needs a Rust toolchain; installs what else it needs if it can, and names what it had to skip.
+# Words behind it go to the test runner: `sh scripts/test.sh gateway` runs the tests of that name.
+set -eu
+cd "$(dirname "$0")/.."
+
+skipped=""
+step() { printf '\n== %s\n' "$1"; }
+
+# A tool of cargo's: there already, or built from the registry.
+have() {
+    command -v "$1" >/dev/null 2>&1 && return 0
+    printf 'installing %s\n' "$1"
+    cargo install --locked --quiet "$1" >/dev/null 2>&1
+}
+
+step "format"
+cargo fmt --check
+
+step "lints"
+cargo clippy --locked --all-targets --all-features -- -D warnings
+cargo clippy --locked --lib --bins -- -D warnings
+
+step "documents"
+RUSTDOCFLAGS="-D warnings" cargo doc --locked --no-deps --all-features --document-private-items
+
+step "dependencies"
+if have cargo-deny; then
+    cargo deny --locked check bans licenses sources
+else
+    skipped="cargo-deny could not be installed: licences and duplicates are not checked"
+fi
+
+step "tests"
+if command -v cargo-nextest >/dev/null 2>&1; then
+    cargo nextest run --locked --features test-support "$@"
+    cargo test --locked --features test-support --doc
+else
+    # Slower, the same tests.
+    cargo test --locked --features test-support "$@"
+fi
+
+if [ -n "$skipped" ]; then
+    printf '\nSKIPPED: %s\n' "$skipped"
+fi
+printf '\nall checks passed\n'
