@@ -2,8 +2,14 @@
 # Everything that must hold before a change lands: format, lints, documents, dependencies, tests.
 # Needs a Rust toolchain; installs what else it needs if it can, and names what it had to skip.
 # Words behind it go to the test runner: `sh scripts/test.sh gateway` runs the tests of that name.
+# `sh scripts/test.sh --mutants` breaks lines of the product instead and expects tests to notice.
 set -eu
 cd "$(dirname "$0")/.."
+
+if [ "${1:-}" = "--mutants" ]; then
+    shift
+    exec sh scripts/mutants.sh "$@"
+fi
 
 skipped=""
 step() { printf '\n== %s\n' "$1"; }

@@ -232,6 +232,16 @@ fn the_wall_time_ends_a_run_with_what_it_has() {
 }
 
 #[test]
+fn a_round_that_ends_too_late_is_the_last_one() {
+    let mut run = started(spec(Source::User, 12));
+    run.apply(replied("", vec![call("a")])).unwrap();
+    run.apply(Input::ToolsFinished { at: at(180_000), results: vec![result("a", "found")] })
+        .unwrap();
+    assert_eq!(run.iteration(), 1);
+    assert!(request(&run).tools.is_empty(), "it is asked for a summary");
+}
+
+#[test]
 fn what_a_person_says_meanwhile_is_heard_at_the_next_round() {
     let mut run = started(spec(Source::User, 12));
     run.apply(Input::UserSaid { at: at(1), text: "in French".to_owned() }).unwrap();

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use reqwest::Method;
 use reqwest::header::{HeaderMap, RETRY_AFTER};
-use reqwest::{Method, Response};
 use serde::Deserialize;
 use serde_json::Value;
 use url::Url;
@@ -12,6 +12,7 @@ use super::super::settings::SettingsError;
 use super::error::{ApiError, Failure};
 use crate::base::Secret;
 use crate::base::limit::ellipsis;
+use crate::net::{NetError, read_capped};
 
 /// How long one exchange may take.
 pub(super) const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
@@ -123,24 +124,17 @@ impl Transport {
         if let Some(body) = &call.body {
             request = request.json(body);
         }
-        let failed = |error: &reqwest::Error| ApiError {
+        let failed = |status: Option<u16>, error: NetError| ApiError {
             endpoint: call.endpoint,
-            status: None,
-            failure: classify(error),
+            status,
+            failure: classify(&error),
             retry_after: None,
         };
-        let response = request.send().await.map_err(|error| failed(&error))?;
+        let response = request.send().await.map_err(|error| failed(None, error.into()))?;
         let status = response.status().as_u16();
         let retry_after = retry_after(response.headers());
-        let body = read_capped(response, ANSWER_BYTES_MAX).await.map_err(|error| match error {
-            ReadFailure::TooLong => ApiError {
-                endpoint: call.endpoint,
-                status: Some(status),
-                failure: Failure::Undecodable,
-                retry_after: None,
-            },
-            ReadFailure::Transport(error) => failed(&error),
-        })?;
+        let body = read_capped(response, ANSWER_BYTES_MAX).await;
+        let body = body.map_err(|error| failed(Some(status), error))?;
         judge(status, &body).map_err(|failure| ApiError {
             endpoint: call.endpoint,
             status: Some(status),
@@ -162,13 +156,12 @@ impl Transport {
     }
 }
 
-fn classify(error: &reqwest::Error) -> Failure {
-    if error.is_connect() || error.is_builder() {
-        Failure::NotConnected
-    } else if error.is_timeout() {
-        Failure::TimedOut
-    } else {
-        Failure::Broken
+fn classify(error: &NetError) -> Failure {
+    match error {
+        NetError::Unusable(_) | NetError::NotConnected(_) => Failure::NotConnected,
+        NetError::TimedOut(_) => Failure::TimedOut,
+        NetError::Broken(_) => Failure::Broken,
+        NetError::TooLarge { .. } => Failure::Undecodable,
     }
 }
 
@@ -215,21 +208,4 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
         .get(HEADER_RATE_LIMIT_RESET)
         .and_then(seconds)
         .or_else(|| headers.get(RETRY_AFTER).and_then(seconds))
-}
-
-enum ReadFailure {
-    TooLong,
-    Transport(reqwest::Error),
-}
-
-/// Reads a body of at most `bytes_max` bytes.
-async fn read_capped(mut response: Response, bytes_max: usize) -> Result<Vec<u8>, ReadFailure> {
-    let mut body = Vec::new();
-    while let Some(chunk) = response.chunk().await.map_err(ReadFailure::Transport)? {
-        if chunk.len() > bytes_max.saturating_sub(body.len()) {
-            return Err(ReadFailure::TooLong);
-        }
-        body.extend_from_slice(&chunk);
-    }
-    Ok(body)
 }
