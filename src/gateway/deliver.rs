@@ -42,27 +42,28 @@ impl Gateway {
     pub(super) async fn deliver(
         &self,
         sending: &Sending<'_>,
-        mut closing: ClosingV1,
     ) -> Result<(ClosingV1, Vec<MessageId>), TurnError> {
+        let mut closing = sending.row.closing.clone().unwrap_or(ClosingV1 {
+            verdict: Verdict::Failed,
+            reason: "no closing was planned".to_owned(),
+        });
         let sends = self.shared.store.sends(sending.turn).await?;
         let destination = sending.row.message.reply_fn.destination();
         let outlet = sending.bot.outlets.get(&destination.channel).map(Arc::clone);
         let mut sent = Vec::new();
-        let last = sends.last().map(|(part, _)| *part);
         for (part, mut send) in sends {
-            if let Some(outlet) = &outlet {
-                self.settle(sending, outlet.as_ref(), part, &mut send).await?;
-            } else {
-                send.state = SendState::Abandoned;
-                "this channel has no way out here".clone_into(&mut send.reason);
+            if !is_settled(&send) {
+                if let Some(outlet) = &outlet {
+                    self.settle(sending, outlet.as_ref(), part, &mut send).await?;
+                } else {
+                    send.state = SendState::Abandoned;
+                    "this channel has no way out here".clone_into(&mut send.reason);
+                }
+                self.put_send(sending.turn, part, &send).await?;
             }
             sent.extend(send.delivered_id.clone().map(MessageId::new));
             if let Some(worse) = worse_closing(&send) {
                 closing = worse;
-            }
-            // The state of the last send is settled by the closing of the turn itself.
-            if Some(part) != last {
-                self.put_send(sending.turn, part, &send).await?;
             }
         }
         Ok((closing, sent))
@@ -84,7 +85,7 @@ impl Gateway {
         // Found in flight: the process ended between a try and its outcome.
         send.doubtful |= send.state == SendState::InFlight;
         let mut failures = 0;
-        while matches!(send.state, SendState::Planned | SendState::InFlight) {
+        while !is_settled(send) {
             if self.is_past_the_uuid(send) {
                 self.resolve_doubt(sending, part, send).await?;
                 continue;
@@ -189,6 +190,13 @@ impl Gateway {
             &Say::PossiblyRepeated.text(sending.bot.locale),
         );
         self.put_send(sending.turn, part, send).await
+    }
+}
+
+const fn is_settled(send: &SendV1) -> bool {
+    match send.state {
+        SendState::Planned | SendState::InFlight => false,
+        SendState::Confirmed | SendState::InDoubt | SendState::Abandoned => true,
     }
 }
 

@@ -82,21 +82,15 @@ impl Gateway {
                 self.work(&bot, job, &mut working).await?
             };
             self.plan(&bot, job.turn, &mut job.row, ended).await?;
+        } else if job.recovered && job.row.lane == Lane::Session {
+            // The answer was planned before the crash; the sign may stand still.
+            working = Some(Working::begin(self, &bot, job));
         }
-        let result = self.deliver_and_close(&bot, job).await;
+        let sending = Sending { bot: &bot, turn: job.turn, row: &job.row };
+        let (closing, sent) = self.deliver(&sending).await?;
         if let Some(working) = working {
-            working.end();
+            working.end().await;
         }
-        result
-    }
-
-    async fn deliver_and_close(&self, bot: &BotRuntime, job: &Job) -> Result<(), TurnError> {
-        let closing = job.row.closing.clone().unwrap_or(ClosingV1 {
-            verdict: Verdict::Failed,
-            reason: "no closing was planned".to_owned(),
-        });
-        let sending = Sending { bot, turn: job.turn, row: &job.row };
-        let (closing, sent) = self.deliver(&sending, closing).await?;
         Ok(self.close(job.turn, &job.row, closing, sent).await?)
     }
 

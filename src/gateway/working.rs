@@ -1,4 +1,7 @@
 //! The sign on a message that the bot is at work on it. A nicety: it never holds an answer up.
+//!
+//! It is taken away before the turn is closed, so that a turn found open at start is what tells a
+//! sign that a crash left behind.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,12 +18,15 @@ use crate::telemetry::Event;
 /// Taking the sign away is tried this often.
 const UNREACT_TRIES: u32 = 3;
 const UNREACT_WAIT: Duration = Duration::from_secs(1);
+/// A turn waits this long for its sign to go; what takes longer goes on beside the next turn.
+const END_PATIENCE: Duration = Duration::from_secs(5);
 
 /// A sign that stands until [`Working::end`]. Dropped without it (the daemon drains), the sign
 /// stays: the turn goes on after the restart and takes it away then.
 #[derive(Debug)]
 pub(super) struct Working {
     ended: oneshot::Sender<()>,
+    gone: oneshot::Receiver<()>,
 }
 
 /// One message's sign.
@@ -31,9 +37,10 @@ struct Sign {
 }
 
 impl Working {
-    /// Puts the sign up, beside the work.
+    /// Puts the sign up, beside the work. A job that was found at start has it already, perhaps.
     pub(super) fn begin(gateway: &Gateway, bot: &BotRuntime, job: &Job) -> Self {
         let (ended, has_ended) = oneshot::channel();
+        let (is_gone, gone) = oneshot::channel();
         let destination = job.row.message.reply_fn.destination();
         if let Some(outlet) = bot.outlets.get(&destination.channel) {
             let message = job.row.message.id.clone();
@@ -43,15 +50,21 @@ impl Working {
             let delivery = Delivery { bot: bot.name.clone(), operation, uuid };
             let sign = Sign { outlet: Arc::clone(outlet), delivery, message };
             let stands_already = job.recovered;
-            gateway.shared.tasks.spawn("working", sign.stand(stands_already, has_ended));
+            gateway.shared.tasks.spawn("working", async move {
+                sign.stand(stands_already, has_ended).await;
+                // Nobody may wait any more.
+                is_gone.send(()).unwrap_or_default();
+            });
         }
-        Self { ended }
+        Self { ended, gone }
     }
 
-    /// Takes the sign away, beside what comes next.
-    pub(super) fn end(self) {
+    /// Takes the sign away and waits for that, but not for long.
+    pub(super) async fn end(self) {
         // The task is gone if the sign could not be put up; then nothing is to be taken away.
-        self.ended.send(()).unwrap_or_default();
+        if self.ended.send(()).is_ok() {
+            drop(tokio::time::timeout(END_PATIENCE, self.gone).await);
+        }
     }
 }
 
@@ -62,8 +75,8 @@ impl Sign {
             match self.outlet.deliver(&self.delivery).await {
                 Ok(delivered) => reaction_id = Some(delivered.id),
                 Err(error) => {
+                    // It may stand all the same: it is looked for at the end.
                     Event::SideEffectFailed { what: "react", error: &error }.emit();
-                    return;
                 }
             }
         }
