@@ -53,7 +53,7 @@ pub async fn ask(
         store: parts.store()?,
         clock: Arc::clone(&clock),
         tasks: tasks.clone(),
-        classifier: Classifier::new().map_err(|error| AppError::Rules(error.to_string()))?,
+        classifier: Classifier::default(),
         faults: support.faults.clone(),
         version: env!("CARGO_PKG_VERSION"),
     };

@@ -30,9 +30,6 @@ pub enum AppError {
     /// A model.
     #[error("the model cannot be used: {0}")]
     Model(#[from] LlmError),
-    /// The rules of the classifier.
-    #[error("the classifier's rules do not compile: {0}")]
-    Rules(String),
     /// The address.
     #[error("cannot listen on {address}: {cause}")]
     Listen {

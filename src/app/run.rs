@@ -84,7 +84,7 @@ impl App {
 
         let store = self.open_store(&store_tasks)?;
         let bots = self.bots(&tasks)?;
-        let gateway = self.gateway(&store, &tasks, bots.runtimes)?;
+        let gateway = self.gateway(&store, &tasks, bots.runtimes);
         gateway.recover().await?;
 
         let listener = self.listen().await?;
@@ -108,6 +108,7 @@ impl App {
             drain.clone(),
         );
         tasks.spawn("server", serving);
+        tasks.blocking("warm_up", move || gateway.warm_up()).await;
 
         drain::terminated().await;
         Event::Draining.emit();
@@ -167,21 +168,16 @@ impl App {
         Ok(Bots { lark, runtimes, not_started })
     }
 
-    fn gateway(
-        &self,
-        store: &Arc<dyn Store>,
-        tasks: &TaskSet,
-        bots: Vec<BotRuntime>,
-    ) -> Result<Gateway, AppError> {
+    fn gateway(&self, store: &Arc<dyn Store>, tasks: &TaskSet, bots: Vec<BotRuntime>) -> Gateway {
         let deps = GatewayDeps {
             store: Arc::clone(store),
             clock: Arc::clone(&self.clock),
             tasks: tasks.clone(),
-            classifier: Classifier::new().map_err(|error| AppError::Rules(error.to_string()))?,
+            classifier: Classifier::default(),
             faults: self.support.faults.clone(),
             version: env!("CARGO_PKG_VERSION"),
         };
-        Ok(Gateway::new(deps, bots))
+        Gateway::new(deps, bots)
     }
 
     fn router(

@@ -182,7 +182,6 @@ fn failed(error: &AppError) -> Exit {
         AppError::NoSuchBot(_) => Exit::Usage,
         AppError::Net(_)
         | AppError::Model(_)
-        | AppError::Rules(_)
         | AppError::Listen { .. }
         | AppError::DataFile { .. }
         | AppError::NoAnswer => Exit::Failed,

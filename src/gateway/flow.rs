@@ -123,6 +123,11 @@ impl Gateway {
         }
     }
 
+    /// Does once what would otherwise delay the first message.
+    pub fn warm_up(&self) {
+        self.shared.classifier.warm_up();
+    }
+
     /// Fires when the daemon drains.
     pub(super) fn drain(&self) -> &CancellationToken {
         self.shared.tasks.cancellation()

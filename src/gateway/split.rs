@@ -43,6 +43,7 @@ mod tests {
     #[test]
     fn a_cut_prefers_paragraphs_over_lines_over_spaces() {
         assert_eq!(split_text("aaaa\n\nbb cc", 9), ["aaaa", "bb cc"]);
+        assert_eq!(split_text("a\n\nb\n\nc\n\ndddd", 9), ["a\n\nb\n\nc", "dddd"], "the last one");
         assert_eq!(split_text("aaaa bbbb", 6), ["aaaa", "bbbb"]);
         assert_eq!(split_text("状态状态", 6), ["状态", "状态"]);
     }

@@ -1,10 +1,13 @@
 //! The intent classifier: rules in a fixed order, each with a confidence.
 
+use std::sync::OnceLock;
+
 use regex::{Regex, RegexBuilder};
 
 use super::command::{Command, command_of, unknown_slash};
 use super::tables::{BOT_SIGNALS, IDE_SIGNALS, QUESTION, WRAPPERS};
 use crate::envelope::Channel;
+use crate::telemetry::Event;
 
 /// A rule is believed without a second opinion from this confidence on.
 const CONFIDENCE_ACCEPTED: f64 = 0.8;
@@ -72,27 +75,48 @@ impl Classified {
     }
 }
 
-/// The compiled rules.
-#[derive(Debug)]
+/// The classifier. Its patterns are compiled at their first use: that takes some ten
+/// milliseconds, which a start has better use for.
+#[derive(Debug, Default)]
 pub struct Classifier {
+    rules: OnceLock<Option<Rules>>,
+}
+
+#[derive(Debug)]
+struct Rules {
     wrappers: Vec<Regex>,
     ide: Vec<Regex>,
     bot: Vec<Regex>,
     question: Regex,
 }
 
-impl Classifier {
-    /// Compiles the rules.
-    ///
-    /// # Errors
-    /// A pattern of the tables does not compile: a fault of this build.
-    pub fn new() -> Result<Self, regex::Error> {
+impl Rules {
+    fn compile() -> Result<Self, regex::Error> {
         Ok(Self {
             wrappers: compile(&WRAPPERS)?,
             ide: compile(&IDE_SIGNALS)?,
             bot: compile(&BOT_SIGNALS)?,
             question: pattern(QUESTION)?,
         })
+    }
+}
+
+impl Classifier {
+    /// The rules; `None` if a pattern of the tables does not compile, which a test rules out.
+    fn rules(&self) -> Option<&Rules> {
+        let compiled = self.rules.get_or_init(|| match Rules::compile() {
+            Ok(rules) => Some(rules),
+            Err(error) => {
+                Event::Impossible { what: &error.to_string() }.emit();
+                None
+            }
+        });
+        compiled.as_ref()
+    }
+
+    /// Compiles the rules now, so that the first message does not have to wait for it.
+    pub fn warm_up(&self) {
+        self.rules();
     }
 
     /// Whom `text` is for. Never fails: what nothing matches is for the bot.
@@ -109,7 +133,10 @@ impl Classifier {
         {
             return Classified::named(intent, 1.0);
         }
-        if let Some(command) = self.unwrap_editor(text) {
+        let Some(rules) = self.rules() else {
+            return Classified::guessed(Intent::BotAgent, 0.5, Method::Fallback);
+        };
+        if let Some(command) = rules.unwrap_editor(text) {
             let intent = match command_of(command) {
                 Some((command, argument)) => {
                     Intent::System { command, argument: argument.to_owned() }
@@ -118,9 +145,11 @@ impl Classifier {
             };
             return Classified::named(intent, 0.95);
         }
-        self.by_signals(text)
+        rules.by_signals(text)
     }
+}
 
+impl Rules {
     /// `text` without the wrapper in front of it; `None` if there is none, or nothing but it.
     fn unwrap_editor<'a>(&self, text: &'a str) -> Option<&'a str> {
         self.wrappers.iter().find_map(|wrapper| {

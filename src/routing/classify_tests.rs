@@ -1,7 +1,7 @@
 use super::*;
 
 fn on_lark(text: &str) -> Classified {
-    Classifier::new().unwrap().classify(text, Channel::Lark)
+    Classifier::default().classify(text, Channel::Lark)
 }
 
 fn ide(command: &str) -> Intent {
@@ -10,6 +10,11 @@ fn ide(command: &str) -> Intent {
 
 fn system(command: Command) -> Intent {
     Intent::System { command, argument: String::new() }
+}
+
+#[test]
+fn every_pattern_of_the_tables_compiles() {
+    assert!(Classifier::default().rules().is_some());
 }
 
 #[test]
@@ -91,6 +96,6 @@ fn a_question_word_speaks_for_the_bot() {
 fn the_prefixes_count_on_their_channel_only() {
     assert_eq!(on_lark("$ git log").intent, Intent::RemoteExec { command: "git log".to_owned() });
     assert_eq!(on_lark(">").intent, ide(""));
-    let classifier = Classifier::new().unwrap();
+    let classifier = Classifier::default();
     assert_eq!(classifier.classify("> quoted", Channel::Cli).intent, Intent::BotAgent);
 }

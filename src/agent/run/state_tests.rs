@@ -232,6 +232,14 @@ fn the_wall_time_ends_a_run_with_what_it_has() {
 }
 
 #[test]
+fn after_the_last_round_the_run_sums_up() {
+    let mut run = started(spec(Source::User, 1));
+    search_once(&mut run, "a");
+    assert_eq!(run.iteration(), 1);
+    assert!(request(&run).tools.is_empty(), "it is asked for a summary");
+}
+
+#[test]
 fn a_round_that_ends_too_late_is_the_last_one() {
     let mut run = started(spec(Source::User, 12));
     run.apply(replied("", vec![call("a")])).unwrap();
