@@ -247,3 +247,40 @@ async fn the_sample_recipes_are_all_read_and_found_by_their_titles() {
         assert_eq!(hits[0].id, recipe.id, "{}", recipe.title);
     }
 }
+
+#[tokio::test]
+async fn questions_as_people_ask_them_find_the_right_sample_recipe_first() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("bots/knowledge");
+    let tasks = TaskSet::new("test", CancellationToken::new());
+    let clock = ManualClock::at(Timestamp::from_millis(1));
+    let base = KnowledgeBase::new(vec![folder], tasks, Arc::new(clock));
+    let mut wrong = Vec::new();
+    for (question, id) in [
+        ("为什么机器人没有回答？", "why-is-the-bot-silent"),
+        ("为什么机器人不回答", "why-is-the-bot-silent"),
+        ("机器人怎么不说话", "why-is-the-bot-silent"),
+        ("Why does the bot not answer?", "why-is-the-bot-silent"),
+        ("how do I connect a Feishu app", "connect-feishu-app"),
+        ("怎么把机器人接入飞书？", "connect-feishu-app"),
+        ("签名错误 401", "encrypt-key-and-signature"),
+        ("怎么写知识库", "writing-recipes"),
+        ("备份", "backup-data-folder"),
+        ("How do I back up the data?", "backup-data-folder"),
+        ("请问机器人需要哪些权限", "permissions-and-scopes"),
+        ("谁可以使用机器人？", "access-lists"),
+        ("怎么发布新版本", "publish-app-version"),
+        ("怎么升级", "upgrading"),
+        ("有哪些命令", "slash-commands"),
+        ("没有飞书应用能不能先试用", "try-it-locally"),
+        ("怎么订阅事件", "event-subscription"),
+        ("发送太快被限流了", "rate-limits"),
+        ("内网怎么接收回调", "webhook-url-and-tunnel"),
+    ] {
+        let hits = base.search(question, 3).await.unwrap();
+        let found: Vec<&str> = hits.iter().map(|hit| hit.id.as_str()).collect();
+        if found.first() != Some(&id) {
+            wrong.push(format!("{question}: {found:?} instead of {id}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
