@@ -113,3 +113,19 @@ fn a_bot_that_names_an_unknown_model_or_preset_is_left_out() {
         ]
     );
 }
+
+#[test]
+fn the_example_is_accepted_when_its_variables_are_set() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("config/example.toml");
+    let names = [
+        "LARKSPUR_ADMIN_TOKEN",
+        "MODEL_API_KEY",
+        "LARK_APP_SECRET",
+        "LARK_ENCRYPT_KEY",
+        "LARK_VERIFICATION_TOKEN",
+    ];
+    let pairs: Vec<(&str, &str)> = names.iter().map(|name| (*name, "x")).collect();
+    let loaded = load(Some(&file), &environment(&pairs)).unwrap();
+    assert_eq!(loaded.problems, []);
+    assert_eq!(loaded.bots.len(), 1);
+}
