@@ -15,7 +15,7 @@ pub enum Event<'a> {
     Listening {
         /// The bound address.
         address: &'a dyn Shown,
-        /// Milliseconds since the process began.
+        /// Milliseconds since the daemon was built from its configuration.
         startup_ms: u64,
     },
     /// A bot of the configuration does not run.
