@@ -12,5 +12,5 @@ mod server;
 
 pub use ask::ask;
 pub use build::{AppError, TestSupport};
-pub use drain::terminated;
+pub use drain::termination;
 pub use run::{App, Bound};

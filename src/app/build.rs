@@ -30,6 +30,9 @@ pub enum AppError {
     /// A model.
     #[error("the model cannot be used: {0}")]
     Model(#[from] LlmError),
+    /// The machine's signals.
+    #[error("signals cannot be caught: {0}")]
+    Signals(std::io::Error),
     /// The address.
     #[error("cannot listen on {address}: {cause}")]
     Listen {

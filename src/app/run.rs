@@ -17,7 +17,8 @@ use super::build::{AppError, Parts, TestSupport, lark_settings};
 use super::readiness::AppReadiness;
 use super::{drain, server};
 use crate::admin::{self, Guard};
-use crate::base::{BotName, Clock, Secret, Timestamp};
+use crate::base::problem::Severity;
+use crate::base::{BotName, Clock, Problem, Secret, Timestamp};
 use crate::channels::lark::{self, LarkBot, LarkBots, LarkOutlet, Webhook, learn_identity};
 use crate::config::{Environment, Loaded, Settings};
 use crate::envelope::{Channel, Outlet};
@@ -33,6 +34,7 @@ pub struct App {
     settings: Settings,
     environment: Environment,
     bots: Vec<crate::bots::BotDefinition>,
+    left_out: Vec<String>,
     counters: Counters,
     support: TestSupport,
     clock: Arc<dyn Clock>,
@@ -67,6 +69,7 @@ impl App {
             bots: loaded.bots,
             counters,
             support,
+            left_out: left_out(&loaded.problems),
             started_at: clock.now(),
             clock,
         }
@@ -77,6 +80,7 @@ impl App {
     /// # Errors
     /// What keeps the daemon from starting. Once it listens it does not fail.
     pub async fn run(self) -> Result<(), AppError> {
+        let terminated = drain::termination().map_err(AppError::Signals)?;
         // Two lives: the drain ends the taking of work, the store outlives it.
         let drain = CancellationToken::new();
         let tasks = TaskSet::new("daemon", drain.clone());
@@ -110,7 +114,7 @@ impl App {
         tasks.spawn("server", serving);
         tasks.blocking("warm_up", move || gateway.warm_up()).await;
 
-        drain::terminated().await;
+        terminated.await;
         Event::Draining.emit();
         drain.cancel();
         let unfinished = tasks.join(self.settings.server.drain_timeout).await;
@@ -139,7 +143,7 @@ impl App {
         let http = HttpFactory::new(HttpSettings::default());
         let parts = self.parts(&http, tasks);
         let client = http.client()?;
-        let mut not_started = Vec::new();
+        let mut not_started = self.left_out.clone();
         let mut running = Vec::new();
         for definition in &self.bots {
             let Some(section) = &definition.lark else { continue };
@@ -244,6 +248,21 @@ impl App {
         let age = self.clock.now().since(self.started_at);
         u64::try_from(age.as_millis()).unwrap_or(u64::MAX)
     }
+}
+
+/// The files of bots that are not in order, each with its first problem. Missing secrets are not
+/// among them: such a bot is known, and says so itself.
+fn left_out(problems: &[Problem]) -> Vec<String> {
+    let mut files: Vec<&str> = Vec::new();
+    let mut left_out = Vec::new();
+    for problem in problems {
+        let is_fatal = problem.severity == Severity::Error && !problem.key.starts_with("lark.");
+        if is_fatal && !files.contains(&problem.file.as_str()) {
+            files.push(&problem.file);
+            left_out.push(format!("a bot is not started: {problem}"));
+        }
+    }
+    left_out
 }
 
 /// Writes beside the file and renames, so that a reader never sees half of it.

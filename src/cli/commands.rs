@@ -135,7 +135,10 @@ fn sim(listen: std::net::SocketAddr, event_url: Option<String>) -> Exit {
             playground.set_event_url(&url);
         }
         say(&format!("The playground is at {}", playground.base_url()));
-        app::terminated().await;
+        match app::termination() {
+            Ok(terminated) => terminated.await,
+            Err(error) => complain(&format!("larkspur: signals cannot be caught: {error}")),
+        }
         cancel.cancel();
         playground.stop().await;
         Exit::Done
@@ -181,6 +184,7 @@ fn failed(error: &AppError) -> Exit {
         },
         AppError::NoSuchBot(_) => Exit::Usage,
         AppError::Net(_)
+        | AppError::Signals(_)
         | AppError::Model(_)
         | AppError::Listen { .. }
         | AppError::DataFile { .. }

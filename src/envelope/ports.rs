@@ -72,8 +72,8 @@ pub trait Control: Send + Sync {
     /// A message nobody knows has the verdict `never_received`.
     async fn why(&self, message: &MessageId) -> Result<Why, InletError>;
 
-    /// Stops what runs and waits in a session. Returns how many turns that were.
-    async fn stop(&self, session: &SessionKey) -> usize;
+    /// Stops what runs and waits in a session, for good. Returns how many turns that were.
+    async fn stop(&self, session: &SessionKey) -> Result<usize, InletError>;
 }
 
 /// A message read back from the platform.

@@ -9,10 +9,10 @@ use super::plan::{Ended, Remember};
 use super::sessions::Job;
 use super::turn::TurnError;
 use crate::base::catalogue::StatusLine;
-use crate::base::{MessageId, Say, Verdict};
+use crate::base::{MessageId, Say, SessionKey, Verdict};
 use crate::envelope::Control;
 use crate::routing::Command;
-use crate::store::StoreError;
+use crate::store::{ClosingV1, StoreError};
 
 /// A command that changes something and is older than this does not act any more.
 const COMMAND_AGE_MAX: Duration = Duration::from_secs(600);
@@ -40,7 +40,10 @@ impl Gateway {
             Command::Ping => Say::Pong,
             Command::Version => Say::Version { version: self.shared.version.to_owned() },
             Command::Status => self.status(bot, job),
-            Command::Stop => self.stop_session(job).await,
+            Command::Stop => match self.stop_session(&job.row.message.session.id).await? {
+                0 => Say::NothingToStop,
+                turns => Say::Stopped { turns },
+            },
             Command::Why => self.explain(job, argument).await?,
             Command::New => Say::FreshConversation,
         };
@@ -63,21 +66,24 @@ impl Gateway {
         })
     }
 
-    async fn stop_session(&self, job: &Job) -> Say {
-        let key = &job.row.message.session.id;
-        let turns = self.shared.sessions.stop(key);
-        // "Stopped" should be true when it is read: the stopped turns are closed first.
-        let closed = async {
-            while self.shared.sessions.counts(key) != (0, 0) {
+    /// Stops what runs and waits in a session. Who waited is closed for good on return, who was
+    /// served has been told to end.
+    pub(super) async fn stop_session(&self, key: &SessionKey) -> Result<usize, StoreError> {
+        let (was_served, waiting) = self.shared.sessions.stop(key);
+        for job in &waiting {
+            let closing = ClosingV1 { verdict: Verdict::Stopped, reason: String::new() };
+            self.close(job.turn, &job.row, closing, Vec::new()).await?;
+        }
+        // "Stopped" should be true when it is read. What takes longer is stopping all the same.
+        let ended = async {
+            while self.shared.sessions.counts(key).0 > 0 {
                 tokio::time::sleep(STOP_POLL).await;
             }
         };
-        let in_time = tokio::time::timeout(STOP_PATIENCE, closed).await.is_ok();
-        match (turns, in_time) {
-            (0, _) => Say::NothingToStop,
-            // What takes longer is stopping all the same; its own verdict will say so.
-            (turns, true | false) => Say::Stopped { turns },
+        if was_served {
+            tokio::time::timeout(STOP_PATIENCE, ended).await.unwrap_or_default();
         }
+        Ok(waiting.len() + usize::from(was_served))
     }
 
     async fn explain(&self, job: &Job, argument: &str) -> Result<Say, TurnError> {

@@ -119,17 +119,19 @@ impl Sessions {
         job
     }
 
-    /// Stops who is served and all who wait. Returns how many that were.
-    pub(super) fn stop(&self, key: &SessionKey) -> usize {
-        let lines = self.lock();
-        let Some(line) = lines.get(key) else { return 0 };
-        let serving = line.serving.iter().map(|(_, stop)| stop);
-        let tokens: Vec<&CancellationToken> =
-            serving.chain(line.waiting.iter().map(|job| &job.stop)).collect();
-        for token in &tokens {
-            token.cancel();
+    /// Stops who is served and takes all who wait out of the line, but for those whose answer is
+    /// already planned. Returns whether somebody was served, and who waited.
+    pub(super) fn stop(&self, key: &SessionKey) -> (bool, Vec<Job>) {
+        let mut lines = self.lock();
+        let Some(line) = lines.get_mut(key) else { return (false, Vec::new()) };
+        if let Some((_, stop)) = &line.serving {
+            stop.cancel();
         }
-        tokens.len()
+        let waiting = std::mem::take(&mut line.waiting);
+        let (stopped, kept): (VecDeque<Job>, VecDeque<Job>) =
+            waiting.into_iter().partition(|job| job.row.closing.is_none());
+        line.waiting = kept;
+        (line.serving.is_some(), Vec::from(stopped))
     }
 
     /// How many are served and how many wait.

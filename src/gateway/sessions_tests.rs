@@ -1,8 +1,8 @@
 use super::*;
 use crate::base::id::TurnIds;
-use crate::base::{BotName, MessageId, Timestamp};
+use crate::base::{BotName, MessageId, Timestamp, Verdict};
 use crate::envelope::AgentMessage;
-use crate::store::Lane;
+use crate::store::{ClosingV1, Lane};
 
 fn job(ids: &TurnIds) -> Job {
     let message = AgentMessage::from_cli(BotName::new("b"), MessageId::new("m"), "hi");
@@ -62,14 +62,21 @@ fn a_dropped_seat_leaves_no_line_behind() {
 }
 
 #[test]
-fn stopping_reaches_who_is_served_and_who_waits() {
+fn stopping_ends_who_is_served_and_empties_the_line_but_for_planned_answers() {
     let (sessions, ids, key) = (Sessions::default(), TurnIds::default(), SessionKey::new("s"));
-    sessions.restore(&key, job(&ids));
-    sessions.restore(&key, job(&ids));
+    let mut planned = job(&ids);
+    planned.row.closing = Some(ClosingV1 { verdict: Verdict::Answered, reason: String::new() });
+    let (planned_turn, waiting) = (planned.turn, job(&ids));
+    let waiting_turn = waiting.turn;
+    for job in [job(&ids), waiting, planned] {
+        sessions.restore(&key, job);
+    }
     let served = sessions.next(&key).unwrap();
-    assert_eq!(sessions.counts(&key), (1, 1));
-    assert_eq!(sessions.stop(&key), 2);
-    assert!(served.stop.is_cancelled());
-    assert!(sessions.next(&key).unwrap().stop.is_cancelled());
-    assert_eq!(sessions.stop(&SessionKey::new("other")), 0);
+    assert_eq!(sessions.counts(&key), (1, 2));
+    let (was_served, stopped) = sessions.stop(&key);
+    assert!(was_served && served.stop.is_cancelled());
+    assert_eq!(stopped.iter().map(|job| job.turn).collect::<Vec<_>>(), [waiting_turn]);
+    assert_eq!(sessions.next(&key).unwrap().turn, planned_turn);
+    let (was_served, stopped) = sessions.stop(&SessionKey::new("other"));
+    assert!(!was_served && stopped.is_empty());
 }

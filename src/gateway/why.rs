@@ -48,7 +48,8 @@ impl Control for Gateway {
         })
     }
 
-    async fn stop(&self, session: &SessionKey) -> usize {
-        self.shared.sessions.stop(session)
+    async fn stop(&self, session: &SessionKey) -> Result<usize, InletError> {
+        let stopped = self.stop_session(session).await;
+        stopped.map_err(|error| InletError::Unavailable(error.to_string()))
     }
 }
