@@ -7,6 +7,7 @@ use std::net::SocketAddr;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
 use tokio::net::TcpListener;
@@ -28,6 +29,9 @@ use crate::routing::Classifier;
 use crate::store::Store;
 use crate::task::TaskSet;
 use crate::telemetry::{Counters, Event};
+
+/// After the work has ended, requests that are under way may take this long.
+const CONNECTIONS_PATIENCE: Duration = Duration::from_secs(1);
 
 /// The daemon, built and not yet running.
 pub struct App {
@@ -80,10 +84,13 @@ impl App {
     /// # Errors
     /// What keeps the daemon from starting. Once it listens it does not fail.
     pub async fn run(self) -> Result<(), AppError> {
+        // From here on a signal is an orderly end, however early it comes.
         let terminated = drain::termination().map_err(AppError::Signals)?;
-        // Two lives: the drain ends the taking of work, the store outlives it.
+        // Three lives: the drain ends the taking of work; the server outlives the work, so that
+        // whoever comes meanwhile is told to come again; the store outlives both.
         let drain = CancellationToken::new();
         let tasks = TaskSet::new("daemon", drain.clone());
+        let server_tasks = TaskSet::new("server", CancellationToken::new());
         let store_tasks = TaskSet::new("store", CancellationToken::new());
 
         let store = self.open_store(&store_tasks)?;
@@ -108,16 +115,17 @@ impl App {
             listener,
             router,
             self.settings.server.request_timeout,
-            tasks.clone(),
-            drain.clone(),
+            server_tasks.clone(),
         );
-        tasks.spawn("server", serving);
+        server_tasks.spawn("server", serving);
         tasks.blocking("warm_up", move || gateway.warm_up()).await;
 
         terminated.await;
         Event::Draining.emit();
         drain.cancel();
         let unfinished = tasks.join(self.settings.server.drain_timeout).await;
+        server_tasks.cancellation().cancel();
+        server_tasks.join(CONNECTIONS_PATIENCE).await;
         store.close().await;
         Event::Drained { unfinished }.emit();
         Ok(())

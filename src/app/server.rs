@@ -1,4 +1,4 @@
-//! The HTTP server: accepts connections, bounds them in number and time, ends them on drain.
+//! The HTTP server: accepts connections, bounds them in number and time, ends them when it is told.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,14 +24,14 @@ const HEADER_BYTES_MAX: usize = 16 * 1024;
 /// After a failure to accept (no file descriptors left) the server waits this long.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// Serves `router` until `drain` fires; connections at work then finish their request.
+/// Serves `router` until `tasks` are cancelled; connections at work then finish their request.
 pub(super) async fn serve(
     listener: TcpListener,
     router: Router,
     request_timeout: Duration,
     tasks: TaskSet,
-    drain: CancellationToken,
 ) {
+    let end = tasks.cancellation().clone();
     let router =
         router.layer(middleware::from_fn(move |request: Request, next: Next| async move {
             within(request_timeout, request, next).await
@@ -40,16 +40,16 @@ pub(super) async fn serve(
     loop {
         let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
         let accepted = tokio::select! {
-            () = drain.cancelled() => return,
+            () = end.cancelled() => return,
             accepted = listener.accept() => accepted,
         };
         let Ok((stream, _peer)) = accepted else {
             tokio::time::sleep(ACCEPT_PAUSE).await;
             continue;
         };
-        let (router, drain) = (router.clone(), drain.clone());
+        let (router, end) = (router.clone(), end.clone());
         tasks.spawn("connection", async move {
-            connection(stream, router, request_timeout, drain).await;
+            connection(stream, router, request_timeout, end).await;
             drop(place);
         });
     }
@@ -67,7 +67,7 @@ async fn connection(
     stream: TcpStream,
     router: Router,
     header_timeout: Duration,
-    drain: CancellationToken,
+    end: CancellationToken,
 ) {
     // Answers are small: waiting to fill a packet only delays them.
     stream.set_nodelay(true).unwrap_or_default();
@@ -81,7 +81,7 @@ async fn connection(
     // A broken connection is the peer's affair: it sends again what was not acknowledged.
     tokio::select! {
         result = &mut serving => drop(result),
-        () = drain.cancelled() => {
+        () = end.cancelled() => {
             serving.as_mut().graceful_shutdown();
             drop(serving.await);
         }

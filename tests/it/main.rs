@@ -2,10 +2,16 @@
 //! sockets. One file a theme.
 
 #[cfg(test)]
+mod life;
+#[cfg(test)]
 #[path = "../support/llm_script.rs"]
 mod llm_script;
 #[cfg(test)]
 mod message;
 #[cfg(test)]
+mod slow;
+#[cfg(test)]
 #[path = "../support/stage.rs"]
 mod stage;
+#[cfg(test)]
+mod talk;

@@ -232,9 +232,15 @@ impl Stage {
 
     /// SIGTERM, and the status the daemon ends with.
     pub(crate) async fn terminate(&mut self) -> std::process::ExitStatus {
-        let id = self.daemon.as_ref().unwrap().id().to_string();
-        assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
+        self.signal("TERM");
         self.ended(PATIENCE).await.expect("the daemon drains and ends")
+    }
+
+    /// Sends a signal by its short name, such as `TERM`.
+    pub(crate) fn signal(&self, name: &str) {
+        let id = self.daemon.as_ref().unwrap().id().to_string();
+        let signal = format!("-{name}");
+        assert!(Command::new("kill").args([&signal, &id]).status().unwrap().success());
     }
 
     /// What the daemon logged so far.
@@ -299,3 +305,6 @@ impl Drop for Stage {
         }
     }
 }
+
+/// Used by no target, so that the expectation at the top holds in one that uses everything.
+const USED_BY_NONE: () = ();

@@ -1,0 +1,54 @@
+//! What the themes have in common: ways to look at a chat, and barriers.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::llm_script::Turn;
+use crate::stage::{PATIENCE, Stage};
+
+/// What the bot said in a chat and did not take back, in order.
+pub(crate) fn bot_lines(stage: &Stage, chat: &str) -> Vec<String> {
+    let seen = stage.sim.visible(chat).into_iter();
+    seen.filter(|line| line.from_bot && !line.recalled).map(|line| line.text).collect()
+}
+
+/// Asks one more question and waits until its turn is closed. Turns of a chat are served in
+/// order, so whatever the chat still owed is visible then.
+pub(crate) async fn barrier(stage: &Stage, user: &str, chat: &str) {
+    let last = stage.sim.asks(user, chat, "the last question").unwrap();
+    stage.answers(&last).await;
+    stage.verdict(&last, "answered").await;
+}
+
+/// Waits until the model was asked `count` times.
+pub(crate) async fn asked(stage: &Stage, count: usize) {
+    let in_time = stage.model.wait_for_requests(count, PATIENCE).await;
+    assert!(in_time, "the model was not asked {count} times: {}", stage.log());
+}
+
+/// Waits until a condition holds; the text says what was waited for.
+pub(crate) async fn until(what: &str, condition: impl Fn() -> bool) {
+    let holds = async {
+        while !condition() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    let in_time = tokio::time::timeout(PATIENCE, holds).await.is_ok();
+    assert!(in_time, "it never came to this: {what}");
+}
+
+/// A text of the model after a while.
+pub(crate) fn late(milliseconds: u64, text: &str) -> Turn {
+    Turn::text(text).later(Duration::from_millis(milliseconds))
+}
+
+/// The verdict word of a message now.
+pub(crate) fn word(stage: &Stage, message: &str) -> String {
+    stage.why(message)["verdict"].as_str().unwrap().to_owned()
+}
+
+/// A text field of a report.
+pub(crate) fn text<'v>(report: &'v Value, key: &str) -> &'v str {
+    report[key].as_str().unwrap()
+}
