@@ -8,6 +8,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio_util::sync::CancellationToken;
+
 use super::bot::{BotRuntime, InDoubt};
 use super::flow::Gateway;
 use super::turn::TurnError;
@@ -20,6 +22,8 @@ use crate::telemetry::Event;
 const UUID_HONOURED: Duration = Duration::from_secs(55 * 60);
 /// A send that keeps failing is given up after this long.
 const RETRY_TIME_MAX: Duration = Duration::from_secs(24 * 3600);
+/// The reason of a send that a person stopped.
+const STOPPED: &str = "stopped before it was delivered";
 const SEND_BACKOFF: Backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(60));
 
 /// A turn whose answer is on its way.
@@ -28,6 +32,8 @@ pub(super) struct Sending<'a> {
     pub(super) bot: &'a BotRuntime,
     pub(super) turn: TurnId,
     pub(super) row: &'a InboxV1,
+    /// Fires when a person stops the session.
+    pub(super) stop: &'a CancellationToken,
 }
 
 /// What to do after a failed try.
@@ -90,6 +96,10 @@ impl Gateway {
                 self.resolve_doubt(sending, part, send).await?;
                 continue;
             }
+            if sending.stop.is_cancelled() {
+                stop(send);
+                continue;
+            }
             if send.state == SendState::Planned {
                 send.state = SendState::InFlight;
                 send.first_try_at.get_or_insert(self.shared.clock.now());
@@ -111,6 +121,7 @@ impl Gateway {
                     }
                     tokio::select! {
                         () = self.drain().cancelled() => return Err(TurnError::Drained),
+                        () = sending.stop.cancelled() => {}
                         () = tokio::time::sleep(wait) => {}
                     }
                 }
@@ -150,6 +161,10 @@ impl Gateway {
         let code = error.code.map_or_else(String::new, |code| format!("{code}: "));
         let reason = format!("{code}{error}");
         match error.disposition {
+            // An earlier try may have arrived: this refusal does not say that it did not.
+            Disposition::Reject | Disposition::Fatal if send.doubtful => {
+                Next::Settled(SendState::InDoubt, reason)
+            }
             Disposition::Reject | Disposition::Fatal => Next::Settled(SendState::Abandoned, reason),
             Disposition::Retry { after } => {
                 let first_try = send.first_try_at.unwrap_or_default();
@@ -200,6 +215,12 @@ const fn is_settled(send: &SendV1) -> bool {
     }
 }
 
+/// Whoever said "stop" is not to be answered all the same.
+fn stop(send: &mut SendV1) {
+    send.state = if send.doubtful { SendState::InDoubt } else { SendState::Abandoned };
+    STOPPED.clone_into(&mut send.reason);
+}
+
 fn mark_possibly_repeated(operation: &mut Operation, mark: &str) {
     if let Operation::Create { text, .. } | Operation::Reply { text, .. } = operation {
         *text = format!("{mark}\n{text}");
@@ -211,6 +232,7 @@ fn worse_closing(send: &SendV1) -> Option<ClosingV1> {
     let verdict = match send.state {
         SendState::Planned | SendState::InFlight | SendState::Confirmed => return None,
         SendState::InDoubt => Verdict::InDoubt,
+        SendState::Abandoned if send.reason == STOPPED => Verdict::Stopped,
         SendState::Abandoned if send.reason.starts_with("given up") => Verdict::Undeliverable,
         SendState::Abandoned => Verdict::Failed,
     };

@@ -84,9 +84,9 @@ impl Gateway {
             self.plan(&bot, job.turn, &mut job.row, ended).await?;
         } else if job.recovered && job.row.lane == Lane::Session {
             // The answer was planned before the crash; the sign may stand still.
-            working = Some(Working::begin(self, &bot, job));
+            working = Some(Working::begin(self, &bot, job, true));
         }
-        let sending = Sending { bot: &bot, turn: job.turn, row: &job.row };
+        let sending = Sending { bot: &bot, turn: job.turn, row: &job.row, stop: &job.stop };
         let (closing, sent) = self.deliver(&sending).await?;
         if let Some(working) = working {
             working.end().await;
@@ -128,16 +128,18 @@ impl Gateway {
                 if message.content.is_empty() && message.attachments.is_empty() {
                     return Ok(Ended::saying(&Say::SayMore, bot.locale, Verdict::Answered));
                 }
-                if job.row.lane == Lane::Session {
-                    *working = Some(Working::begin(self, bot, job));
-                }
-                self.ask_engine(bot, job).await
+                self.ask_engine(bot, job, working).await
             }
         }
     }
 
     /// Runs the engine, from the beginning or from where the journal ends.
-    async fn ask_engine(&self, bot: &BotRuntime, job: &Job) -> Result<Ended, TurnError> {
+    async fn ask_engine(
+        &self,
+        bot: &BotRuntime,
+        job: &Job,
+        working: &mut Option<Working>,
+    ) -> Result<Ended, TurnError> {
         let shared = &self.shared;
         let (journal, entries) = TurnJournal::open(
             std::sync::Arc::clone(&shared.store),
@@ -145,6 +147,10 @@ impl Gateway {
             job.turn,
         )
         .await?;
+        if job.row.lane == Lane::Session {
+            // A run that was begun has its sign; a message that only waited has none yet.
+            *working = Some(Working::begin(self, bot, job, !entries.is_empty()));
+        }
         let session = shared.store.session(&job.row.message.session.id).await?.unwrap_or_default();
         let epoch = session.epoch;
         let (run, begun) = if entries.is_empty() {

@@ -34,11 +34,18 @@ struct Sign {
     outlet: Arc<dyn Outlet>,
     delivery: Delivery,
     message: MessageId,
+    /// Another one may stand, put up by an earlier process: all are looked for at the end.
+    is_recovered: bool,
 }
 
 impl Working {
-    /// Puts the sign up, beside the work. A job that was found at start has it already, perhaps.
-    pub(super) fn begin(gateway: &Gateway, bot: &BotRuntime, job: &Job) -> Self {
+    /// Puts the sign up, beside the work, unless an earlier process has done so.
+    pub(super) fn begin(
+        gateway: &Gateway,
+        bot: &BotRuntime,
+        job: &Job,
+        stands_already: bool,
+    ) -> Self {
         let (ended, has_ended) = oneshot::channel();
         let (is_gone, gone) = oneshot::channel();
         let destination = job.row.message.reply_fn.destination();
@@ -48,8 +55,8 @@ impl Working {
                 Operation::React { message: message.clone(), reaction: Reaction::Working };
             let uuid = job.turn.simple();
             let delivery = Delivery { bot: bot.name.clone(), operation, uuid };
-            let sign = Sign { outlet: Arc::clone(outlet), delivery, message };
-            let stands_already = job.recovered;
+            let is_recovered = job.recovered;
+            let sign = Sign { outlet: Arc::clone(outlet), delivery, message, is_recovered };
             gateway.shared.tasks.spawn("working", async move {
                 sign.stand(stands_already, has_ended).await;
                 // Nobody may wait any more.
@@ -73,7 +80,7 @@ impl Sign {
         let mut reaction_id = None;
         if !stands_already {
             match self.outlet.deliver(&self.delivery).await {
-                Ok(delivered) => reaction_id = Some(delivered.id),
+                Ok(delivered) => reaction_id = Some(delivered.id).filter(|_| !self.is_recovered),
                 Err(error) => {
                     // It may stand all the same: it is looked for at the end.
                     Event::SideEffectFailed { what: "react", error: &error }.emit();

@@ -2,6 +2,8 @@
 //! sockets. One file a theme.
 
 #[cfg(test)]
+mod commands;
+#[cfg(test)]
 mod life;
 #[cfg(test)]
 #[path = "../support/llm_script.rs"]
@@ -9,9 +11,13 @@ mod llm_script;
 #[cfg(test)]
 mod message;
 #[cfg(test)]
+mod platform;
+#[cfg(test)]
 mod slow;
 #[cfg(test)]
 #[path = "../support/stage.rs"]
 mod stage;
 #[cfg(test)]
 mod talk;
+#[cfg(test)]
+mod working;
