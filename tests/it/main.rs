@@ -2,7 +2,13 @@
 //! sockets. One file a theme.
 
 #[cfg(test)]
+mod admin;
+#[cfg(test)]
 mod commands;
+#[cfg(test)]
+mod engine;
+#[cfg(test)]
+mod groups;
 #[cfg(test)]
 mod life;
 #[cfg(test)]
@@ -11,7 +17,13 @@ mod llm_script;
 #[cfg(test)]
 mod message;
 #[cfg(test)]
+mod offline;
+#[cfg(test)]
+mod once;
+#[cfg(test)]
 mod platform;
+#[cfg(test)]
+mod queue;
 #[cfg(test)]
 mod slow;
 #[cfg(test)]
@@ -19,5 +31,9 @@ mod slow;
 mod stage;
 #[cfg(test)]
 mod talk;
+#[cfg(test)]
+mod verdicts;
+#[cfg(test)]
+mod webhook;
 #[cfg(test)]
 mod working;
