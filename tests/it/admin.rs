@@ -5,7 +5,7 @@ use std::fs;
 use larkspur::net::read_capped;
 use larkspur::playground::{Endpoint, FaultAction, FaultRule};
 
-use crate::stage::{Options, Stage, http};
+use crate::stage::{Options, PATIENCE, Stage, http};
 use crate::talk::until;
 
 async fn status(stage: &Stage, path: &str, headers: &[(&str, &str)]) -> (u16, String) {
@@ -105,12 +105,32 @@ async fn readiness_names_the_bot_whose_platform_cannot_be_reached() {
     // Who is meant in a group cannot be told yet: the platform is asked to come again.
     let group = stage.sim.group("team", &["ann"]).chat_id;
     let early = stage.sim.asks("ann", &group, "are you there?").unwrap();
-    assert!(stage.sim.pushed(crate::stage::PATIENCE).await);
+    assert!(stage.sim.pushed(PATIENCE).await);
     assert_eq!(stage.sim.pushes_of(&early)[0].status, Some(503));
     stage.sim.clear_faults();
     assert!(stage.is_ready().await);
     stage.sim.advance(std::time::Duration::from_secs(16));
     assert_eq!(stage.answer(&early).await, "answer to: are you there?");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn readiness_names_a_bot_file_that_is_not_in_order_and_the_others_run() {
+    let mut stage = Stage::set(Options::default()).await;
+    fs::write(stage.path("bots/broken.toml"), "name = \"broken\"\nmodle = \"x\"\n").unwrap();
+    stage.launch(&[]);
+    let named = async {
+        loop {
+            match stage.get("/readyz").await {
+                Some((503, body)) if !body.contains("platform") => return body,
+                _ => tokio::time::sleep(std::time::Duration::from_millis(10)).await,
+            }
+        }
+    };
+    let body = tokio::time::timeout(PATIENCE, named).await.unwrap();
+    assert!(body.contains("broken.toml:2: modle: unknown key"), "{body}");
+    let chat = stage.sim.p2p("ann").chat_id;
+    let question = stage.sim.says("ann", &chat, "still there?").unwrap();
+    assert_eq!(stage.answer(&question).await, "answer to: still there?");
 }
 
 #[tokio::test(flavor = "multi_thread")]
