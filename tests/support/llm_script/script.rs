@@ -100,6 +100,8 @@ pub(crate) enum Mode {
     Script(VecDeque<Turn>),
     /// Always the same short text.
     Lazy,
+    /// Always the same turn.
+    Same(Turn),
     /// The same call for ever.
     Obstinate(ToolCall),
     /// A mix of everything, by seed and request number; a chance in a thousand of each failure.
@@ -193,6 +195,7 @@ fn turn_of(mode: &mut Mode, request: &Captured) -> Option<Turn> {
         Mode::Echo => Some(echo(request)),
         Mode::Script(turns) => turns.pop_front(),
         Mode::Lazy => Some(Turn::text("ok")),
+        Mode::Same(turn) => Some(turn.clone()),
         Mode::Obstinate(call) => Some(Turn::calls(vec![call.clone()])),
         Mode::Random { seed, failures_per_mille } => {
             Some(random(*seed, *failures_per_mille, request))

@@ -1,0 +1,27 @@
+//! The daemon is killed at every named point and at random moments, and must neither lose nor
+//! double nor invent nor reorder an answer.
+
+#[cfg(test)]
+mod chatter;
+#[cfg(test)]
+mod dice;
+#[cfg(test)]
+mod doubt;
+#[cfg(test)]
+mod drains;
+#[cfg(test)]
+#[path = "../support/llm_script.rs"]
+mod llm_script;
+#[cfg(test)]
+mod oracle;
+#[cfg(test)]
+mod points;
+#[cfg(test)]
+mod random_kills;
+#[cfg(test)]
+#[path = "../support/stage.rs"]
+mod stage;
+#[cfg(test)]
+mod stages;
+#[cfg(test)]
+mod storm;
