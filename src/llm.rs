@@ -1,7 +1,7 @@
 //! Language models behind one port.
 //!
 //! [`Model`] is all the engine sees: words in, words out, streamed. Dropping the call closes its
-//! connection. Retries, breakers and fallbacks wrap a model and are models themselves.
+//! connection. A wrapper (a breaker, a fallback) would be a model itself; there is none yet.
 //! [`ProviderModel`] speaks to a real provider, [`OfflineModel`] answers from the knowledge base
 //! without one.
 

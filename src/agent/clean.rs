@@ -11,12 +11,13 @@ const LEADS: [&str; 7] = [
     "最终答案:",
     "answer:",
 ];
+const FENCE: &str = "```";
 const REASONING_TAGS: [(&str, &str); 3] =
     [("<think>", "</think>"), ("<thinking>", "</thinking>"), ("<reasoning>", "</reasoning>")];
 
 /// The text as people should see it; may be empty.
 pub(super) fn clean_final_answer(text: &str) -> String {
-    let text = outside_code(text, &|prose| squeeze_blank_lines(&without_reasoning(prose)));
+    let text = outside_code(&without_reasoning(text), &squeeze_blank_lines);
     let mut rest = text.trim();
     loop {
         let lead = LEADS.iter().find_map(|lead| strip_prefix_ignoring_case(rest, lead));
@@ -33,7 +34,7 @@ fn outside_code(text: &str, edit: &dyn Fn(&str) -> String) -> String {
     let mut prose = String::new();
     let mut in_code = false;
     for line in text.split_inclusive('\n') {
-        let is_fence = line.trim_start().starts_with("```");
+        let is_fence = line.trim_start().starts_with(FENCE);
         if is_fence && !in_code {
             result.push_str(&edit(&prose));
             prose.clear();
@@ -49,16 +50,39 @@ fn outside_code(text: &str, edit: &dyn Fn(&str) -> String) -> String {
     result
 }
 
+/// Without what stands between reasoning tags. A tag inside of fenced code is code; a thought may
+/// hold code of its own.
 fn without_reasoning(text: &str) -> String {
-    let mut text = text.to_owned();
-    for (open, close) in REASONING_TAGS {
-        while let Some((before, rest)) = text.split_once(open) {
-            // An unclosed tag is cut to the end: half a thought is no answer either.
-            let after = rest.split_once(close).map_or("", |(_thought, after)| after);
-            text = format!("{before}{after}");
-        }
+    let mut result = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((at, opening)) = next_opening(rest) {
+        let (before, from_opening) = rest.split_at_checked(at).unwrap_or((rest, ""));
+        result.push_str(before);
+        let inside = from_opening.strip_prefix(opening.0).unwrap_or_default();
+        rest = match inside.split_once(opening.1) {
+            Some((thought, after)) if opening.0 == FENCE => {
+                result.push_str(FENCE);
+                result.push_str(thought);
+                result.push_str(FENCE);
+                after
+            }
+            Some((_thought, after)) => after,
+            // An unclosed fence is code to the end; an unclosed thought is no answer.
+            None if opening.0 == FENCE => {
+                result.push_str(from_opening);
+                ""
+            }
+            None => "",
+        };
     }
-    text
+    result.push_str(rest);
+    result
+}
+
+/// The first fence or opening tag, with what closes it.
+fn next_opening(text: &str) -> Option<(usize, (&'static str, &'static str))> {
+    let openings = REASONING_TAGS.into_iter().chain([(FENCE, FENCE)]);
+    openings.filter_map(|opening| Some((text.find(opening.0)?, opening))).min()
 }
 
 fn squeeze_blank_lines(text: &str) -> String {
@@ -86,6 +110,7 @@ mod tests {
     fn leads_and_thoughts_are_not_shown() {
         assert_eq!(clean_final_answer("Final Answer: 42"), "42");
         assert_eq!(clean_final_answer("<think>hm\n\nhm</think>\n最终回答：好"), "好");
+        assert_eq!(clean_final_answer("<think>try\n```py\nx\n```\nok</think>\nDone."), "Done.");
         assert_eq!(clean_final_answer("before <think>never closed"), "before");
         assert_eq!(clean_final_answer("<think>only a thought</think>"), "");
     }

@@ -72,26 +72,36 @@ impl Driver {
         Ok(run)
     }
 
+    /// Takes a run up again from its journal, the time of the pause left out.
+    pub async fn resume(
+        &self,
+        mut run: AgentRunV1,
+        journal: &dyn Journal,
+    ) -> Result<AgentRunV1, DriveError> {
+        let at = self.clock.now();
+        journal.record(vec![Record::Entry(JournalEntryV1::Resumed { at })]).await?;
+        run.resume(at);
+        Ok(run)
+    }
+
     /// Drives a run to its outcome. `begun` are the calls that its journal says were running when
     /// the machine failed.
     pub async fn drive(
         &self,
         mut run: AgentRunV1,
-        begun: &[String],
+        mut begun: &[String],
         journal: &dyn Journal,
         progress: &dyn Progress,
         halt: &Halt,
     ) -> Result<Outcome, DriveError> {
         loop {
-            let step =
-                run.next_step().ok_or(DriveError::NotOffered("start without a beginning"))?;
-            if let Step::Done(outcome) = step {
-                return Ok(outcome);
-            }
-            if halt.drain.is_cancelled() {
+            let unbegun = DriveError::NotOffered("start without a beginning");
+            let step = run.next_step().ok_or(unbegun)?;
+            if halt.drain.is_cancelled() && !matches!(step, Step::Done(_)) {
                 return Err(DriveError::Drained);
             }
             let input = match step {
+                Step::Done(outcome) => return Ok(outcome),
                 Step::CallModel(request) => {
                     self.call_model(&request, run.deadline(), progress, halt).await
                 }
@@ -100,12 +110,13 @@ impl Driver {
                     let round = Round { spec, iteration, deadline: run.deadline(), begun };
                     progress
                         .tools(&calls.iter().map(|call| call.name.as_str()).collect::<Vec<_>>());
-                    self.call_tools(&round, calls, journal, halt).await?
+                    let input = self.call_tools(&round, calls, journal, halt).await?;
+                    begun = &[];
+                    input
                 }
                 Step::Wait { until } => self.wait(until, halt).await?,
                 Step::Ask(_) => return Err(DriveError::NotOffered("ask a person")),
                 Step::Spawn { .. } => return Err(DriveError::NotOffered("spawn a worker")),
-                Step::Done(outcome) => return Ok(outcome),
             };
             self.take(&mut run, input, journal).await?;
         }
@@ -152,7 +163,12 @@ impl Driver {
             Ok(reply) => Input::ModelReplied { at, reply },
             Err(error) => {
                 Event::ModelFailed { model: self.model.name(), error: &error }.emit();
-                Input::ModelFailed { at, kind: error.kind, text: error.text }
+                Input::ModelFailed {
+                    at,
+                    kind: error.kind,
+                    text: error.text,
+                    retry_after: error.retry_after,
+                }
             }
         }
     }

@@ -192,6 +192,7 @@ fn spec(driver: &Driver) -> RunSpec {
         max_tokens: 100,
         temperature: 0.0,
         has_fallback: false,
+        epoch: 0,
     }
 }
 
@@ -204,6 +205,7 @@ async fn drive(stage: &Stage, journal: &Kept) -> Result<Outcome, DriveError> {
 /// Takes a run up again from what the journal holds.
 async fn resume(stage: &Stage, journal: &Kept) -> Result<Outcome, DriveError> {
     let (run, begun) = replay(&journal.entries())?;
+    let run = stage.driver.resume(run, journal).await?;
     stage.driver.drive(run, &begun, journal, &(), &Halt::default()).await
 }
 
@@ -214,7 +216,7 @@ fn observation(journal: &Kept, tool: &str) -> String {
             Input::ToolsFinished { results, .. } => Some(results.clone()),
             _ => None,
         },
-        JournalEntryV1::ToolStarted { .. } => None,
+        JournalEntryV1::ToolStarted { .. } | JournalEntryV1::Resumed { .. } => None,
     });
     results.unwrap().into_iter().find(|result| result.name == tool).unwrap().text
 }

@@ -12,7 +12,7 @@ use futures_util::FutureExt;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::policy::{Action, Decision, Facts, PolicyVerdict, decide};
+use super::policy::{ALLOW_LIST, Action, Decision, Facts, PolicyVerdict, decide};
 use super::ports::{JournalEntryV1, Record};
 use super::run::{RunSpec, ToolResult};
 use crate::base::limit;
@@ -79,12 +79,9 @@ impl Pipeline {
     }
 
     fn prepare_one(&self, place: &Place<'_>, call: ToolCall) -> Prepared {
-        let tool = self.registry.get(&call.name).map(Arc::clone);
-        let Some(tool) = tool.filter(|tool| place.allows(tool.name())) else {
-            let near = near_names(&call.name, place.allowed.iter().map(String::as_str));
-            let text = unknown_tool(&call.name, &near);
-            let decision = place.denied(&call, "allow_list", &text);
-            let ready = Err(ToolError { code: ToolErrorCode::UnknownTool, text });
+        let Some(tool) = self.registry.get(&call.name).map(Arc::clone) else {
+            let decision = place.denied(&call, "registry", "no such tool");
+            let ready = Err(place.unknown_tool(&call.name));
             return Prepared { call, ready, decision };
         };
         let arguments = match coerce(tool.as_ref(), &call.arguments) {
@@ -110,6 +107,10 @@ impl Pipeline {
         let decision = decide(place.action(tool.name(), &arguments), &facts);
         let ready = match decision.verdict {
             PolicyVerdict::Allow => Ok((tool, arguments)),
+            // To the model, a tool that is not on its list does not exist.
+            PolicyVerdict::Deny if decision.source == ALLOW_LIST => {
+                Err(place.unknown_tool(&call.name))
+            }
             PolicyVerdict::Deny => {
                 let text = decision.reason.clone();
                 Err(ToolError { code: ToolErrorCode::BlockedByPolicy, text })
@@ -127,8 +128,14 @@ struct Place<'a> {
 }
 
 impl Place<'_> {
-    fn allows(&self, name: &str) -> bool {
-        self.allowed.iter().any(|allowed| allowed == name)
+    fn unknown_tool(&self, name: &str) -> ToolError {
+        let near = near_names(name, self.allowed.iter().map(String::as_str));
+        let hint = match near.as_slice() {
+            [] => String::new(),
+            near => format!("; did you mean {}?", near.join(", ")),
+        };
+        let text = format!("there is no tool `{name}` in this run{hint}");
+        ToolError { code: ToolErrorCode::UnknownTool, text }
     }
 
     fn action(&self, tool: &str, arguments: &Value) -> Action {
@@ -152,14 +159,6 @@ impl Place<'_> {
 
 fn fingerprint(arguments: &Value) -> String {
     hex::encode(Sha256::digest(canonical_json(arguments).as_bytes()))
-}
-
-fn unknown_tool(name: &str, near: &[&str]) -> String {
-    if near.is_empty() {
-        format!("there is no tool `{name}` in this run")
-    } else {
-        format!("there is no tool `{name}` in this run; did you mean {}?", near.join(", "))
-    }
 }
 
 impl Prepared {

@@ -12,7 +12,7 @@ use crate::tools::Tier;
 /// A call as the policy sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Action {
-    /// The tool's name as the model wrote it.
+    /// The tool's own name; of an unknown tool, what the model wrote.
     pub tool: String,
     /// SHA-256 over the canonical arguments, hexadecimal.
     pub fingerprint: String,
@@ -70,13 +70,16 @@ pub struct Decision {
     pub reason: String,
 }
 
+/// The source that knows the tools of the run.
+pub(super) const ALLOW_LIST: &str = "allow_list";
+
 type Objection = Option<String>;
 type Source = fn(&Action, &Facts<'_>) -> Objection;
 
 /// Decides about one call.
 pub fn decide(action: Action, facts: &Facts<'_>) -> Decision {
     let sources: [(&'static str, Source); 3] = [
-        ("allow_list", not_on_the_list),
+        (ALLOW_LIST, not_on_the_list),
         ("path_rule", leaves_the_workspace),
         ("tier", reaches_too_far),
     ];

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::policy::Decision;
 use super::run::Input;
+use crate::base::Timestamp;
 
 /// One line of a run's journal, as it is persisted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -14,6 +15,11 @@ pub enum JournalEntryV1 {
     Input {
         /// The input.
         input: Box<Input>,
+    },
+    /// The run goes on after a restart: the time the machine was down is nobody's.
+    Resumed {
+        /// When.
+        at: Timestamp,
     },
     /// A call whose repetition is not harmless is about to run.
     ToolStarted {

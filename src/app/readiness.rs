@@ -6,17 +6,22 @@ use tokio_util::sync::CancellationToken;
 
 use crate::admin::Readiness;
 use crate::channels::lark::{IdentityState, LarkBots};
+use crate::store::Store;
 
-/// Looks at the bots and the drain.
+/// Looks at the bots, the store and the drain.
 pub(super) struct AppReadiness {
     pub(super) lark: Arc<LarkBots>,
     pub(super) not_started: Vec<String>,
+    pub(super) store: Arc<dyn Store>,
     pub(super) drain: CancellationToken,
 }
 
 impl Readiness for AppReadiness {
     fn missing(&self) -> Vec<String> {
         let mut missing = self.not_started.clone();
+        if !self.store.is_accepting() {
+            missing.push("the store does not take anything: see the log".to_owned());
+        }
         if self.drain.is_cancelled() {
             missing.push("the daemon is draining".to_owned());
         }

@@ -104,6 +104,7 @@ impl App {
         let readiness = AppReadiness {
             lark: Arc::clone(&bots.lark),
             not_started: bots.not_started,
+            store: Arc::clone(&store),
             drain: drain.clone(),
         };
         let router = self.router(&gateway, &bots.lark, readiness, bound)?;

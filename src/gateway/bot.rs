@@ -81,6 +81,7 @@ impl BotRuntime {
         turn: TurnId,
         message: &AgentMessage,
         preset_name: &str,
+        epoch: u64,
     ) -> Result<RunSpec, UnknownPreset> {
         let preset = preset(preset_name)?;
         let parts = PromptParts { persona: &self.persona, preset: &preset, locale: self.locale };
@@ -102,6 +103,7 @@ impl BotRuntime {
             max_tokens: preset.max_tokens,
             temperature: preset.temperature,
             has_fallback: false,
+            epoch,
         })
     }
 }

@@ -8,11 +8,11 @@ use super::flow::Gateway;
 use super::plan::{Ended, Remember};
 use super::sessions::Job;
 use super::turn::TurnError;
+use super::why::happened_in;
 use crate::base::catalogue::StatusLine;
-use crate::base::{MessageId, Say, SessionKey, Verdict};
-use crate::envelope::Control;
+use crate::base::{MessageId, Say, SessionKey, Timestamp, Verdict};
 use crate::routing::Command;
-use crate::store::{ClosingV1, StoreError};
+use crate::store::{Change, ClosingV1, StoreError};
 
 /// A command that changes something and is older than this does not act any more.
 const COMMAND_AGE_MAX: Duration = Duration::from_secs(600);
@@ -40,7 +40,8 @@ impl Gateway {
             Command::Ping => Say::Pong,
             Command::Version => Say::Version { version: self.shared.version.to_owned() },
             Command::Status => self.status(bot, job),
-            Command::Stop => match self.stop_session(&job.row.message.session.id).await? {
+            Command::Stop => match self.stop_session(&message.session.id, message.timestamp).await?
+            {
                 0 => Say::NothingToStop,
                 turns => Say::Stopped { turns },
             },
@@ -66,13 +67,21 @@ impl Gateway {
         })
     }
 
-    /// Stops what runs and waits in a session. Who waited is closed for good on return, who was
-    /// served has been told to end.
-    pub(super) async fn stop_session(&self, key: &SessionKey) -> Result<usize, StoreError> {
-        let (was_served, waiting) = self.shared.sessions.stop(key);
-        for job in &waiting {
-            let closing = ClosingV1 { verdict: Verdict::Stopped, reason: String::new() };
-            self.close(job.turn, &job.row, closing, Vec::new()).await?;
+    /// Stops what was sent to a session until `sent_until`. Who waited is closed for good on
+    /// return, who was served has been told to end.
+    pub(super) async fn stop_session(
+        &self,
+        key: &SessionKey,
+        sent_until: Timestamp,
+    ) -> Result<usize, StoreError> {
+        let (was_served, waiting) = self.shared.sessions.stop(key, sent_until);
+        let turns = waiting.len() + usize::from(was_served);
+        let closes = waiting.iter().map(|job| self.stopped(job)).collect();
+        if let Err(error) = self.shared.store.commit(closes).await {
+            if self.shared.sessions.put_back(key, waiting) {
+                self.start_worker(key.clone());
+            }
+            return Err(error);
         }
         // "Stopped" should be true when it is read. What takes longer is stopping all the same.
         let ended = async {
@@ -83,7 +92,12 @@ impl Gateway {
         if was_served {
             tokio::time::timeout(STOP_PATIENCE, ended).await.unwrap_or_default();
         }
-        Ok(waiting.len() + usize::from(was_served))
+        Ok(turns)
+    }
+
+    fn stopped(&self, job: &Job) -> Change {
+        let closing = ClosingV1 { verdict: Verdict::Stopped, reason: String::new() };
+        self.closed(job.turn, &job.row, closing, Vec::new())
     }
 
     async fn explain(&self, job: &Job, argument: &str) -> Result<Say, TurnError> {
@@ -92,8 +106,10 @@ impl Gateway {
             id => Some(MessageId::new(id)),
         };
         let Some(asked) = asked else { return Ok(Say::WhyWhat) };
-        let why = self.why(&asked).await;
-        let why = why.map_err(|error| StoreError::Disk(error.to_string()))?;
+        let destination = job.row.message.reply_fn.destination();
+        let found = self.shared.store.find(&asked).await?;
+        let found = found.filter(|found| happened_in(found, &destination.bot, &destination.chat));
+        let why = self.why_of(found);
         if why.verdict == Verdict::NeverReceived {
             return Ok(Say::WhyNeverReceived);
         }

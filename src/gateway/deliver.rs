@@ -20,8 +20,10 @@ use crate::telemetry::Event;
 
 /// The platform honours a `uuid` for an hour from the first try; with a margin for clocks.
 const UUID_HONOURED: Duration = Duration::from_secs(55 * 60);
-/// A send that keeps failing is given up after this long.
+/// A send that keeps failing is given up when its message is this old, but not before it was
+/// tried a few times: the machine may have been down for longer.
 const RETRY_TIME_MAX: Duration = Duration::from_secs(24 * 3600);
+const RETRIES_MIN: u32 = 5;
 /// The reason of a send that a person stopped.
 const STOPPED: &str = "stopped before it was delivered";
 const SEND_BACKOFF: Backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(60));
@@ -107,7 +109,7 @@ impl Gateway {
             }
             let Err(error) = self.attempt(sending, outlet, send).await else { continue };
             failures += 1;
-            match self.after_failure(send, failures, &error) {
+            match self.after_failure(sending, send, failures, &error) {
                 Next::Settled(state, reason) => {
                     Event::SendAbandoned { turn: &sending.turn, error: &error }.emit();
                     send.state = state;
@@ -115,10 +117,13 @@ impl Gateway {
                 }
                 Next::RetryAfter(wait) => {
                     Event::SendRetried { turn: &sending.turn, failures, error: &error }.emit();
-                    if send.doubtful {
-                        // A later process must know that a try may have arrived.
-                        self.put_send(sending.turn, part, send).await?;
+                    if !send.doubtful {
+                        // Surely not sent: the clock of the `uuid` starts with the next try.
+                        send.state = SendState::Planned;
+                        send.first_try_at = None;
                     }
+                    // A later process must know whether a try may have arrived.
+                    self.put_send(sending.turn, part, send).await?;
                     tokio::select! {
                         () = self.drain().cancelled() => return Err(TurnError::Drained),
                         () = sending.stop.cancelled() => {}
@@ -157,7 +162,13 @@ impl Gateway {
         }
     }
 
-    fn after_failure(&self, send: &SendV1, failures: u32, error: &DeliverError) -> Next {
+    fn after_failure(
+        &self,
+        sending: &Sending<'_>,
+        send: &SendV1,
+        failures: u32,
+        error: &DeliverError,
+    ) -> Next {
         let code = error.code.map_or_else(String::new, |code| format!("{code}: "));
         let reason = format!("{code}{error}");
         match error.disposition {
@@ -167,8 +178,8 @@ impl Gateway {
             }
             Disposition::Reject | Disposition::Fatal => Next::Settled(SendState::Abandoned, reason),
             Disposition::Retry { after } => {
-                let first_try = send.first_try_at.unwrap_or_default();
-                if self.shared.clock.now().since(first_try) >= RETRY_TIME_MAX {
+                let age = self.shared.clock.now().since(sending.row.accepted_at);
+                if age >= RETRY_TIME_MAX && failures >= RETRIES_MIN {
                     return Next::Settled(SendState::Abandoned, format!("given up after {reason}"));
                 }
                 Next::RetryAfter(after.unwrap_or_else(|| SEND_BACKOFF.after_failures(failures)))
@@ -193,7 +204,8 @@ impl Gateway {
         let repeated = format!("{}-{part}r", sending.turn.simple());
         if sending.bot.in_doubt == InDoubt::Drop || send.uuid == repeated {
             send.state = SendState::InDoubt;
-            "it may have arrived, and the platform no longer tells".clone_into(&mut send.reason);
+            "it may have arrived, and repeating it could show it twice"
+                .clone_into(&mut send.reason);
             return Ok(());
         }
         send.uuid = repeated;

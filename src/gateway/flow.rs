@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::admit::{Admission, admit};
@@ -28,7 +28,7 @@ use crate::telemetry::Event;
 
 /// At most this many turns are worked on at once; more wait in their lines.
 const TURNS_AT_ONCE_MAX: usize = 4096;
-/// At most this many control commands and deliveries run beside the lines.
+/// At most this many control commands, and as many deliveries, run beside the lines.
 const ASIDE_AT_ONCE_MAX: usize = 1024;
 
 /// What the gateway is built from.
@@ -77,6 +77,7 @@ pub(super) struct Shared {
     ids: TurnIds,
     turns: Semaphore,
     aside: Semaphore,
+    control: Semaphore,
 }
 
 impl std::fmt::Debug for Gateway {
@@ -92,7 +93,7 @@ impl Inlet for Gateway {
             return Err(InletError::Draining);
         }
         match arrival {
-            Arrival::Message(incoming) => self.accept(*incoming).await,
+            Arrival::Message(incoming) => self.accept_whole(*incoming).await,
             Arrival::Notice(notice) => Ok(self.note(notice)),
         }
     }
@@ -119,6 +120,7 @@ impl Gateway {
                 ids: TurnIds::default(),
                 turns: Semaphore::new(TURNS_AT_ONCE_MAX),
                 aside: Semaphore::new(ASIDE_AT_ONCE_MAX),
+                control: Semaphore::new(ASIDE_AT_ONCE_MAX),
             }),
         }
     }
@@ -135,6 +137,21 @@ impl Gateway {
 
     pub(super) fn next_turn(&self) -> TurnId {
         self.shared.ids.next(self.shared.clock.now())
+    }
+
+    /// Accepts in a task of its own: whoever submits may go away in the middle (a connection that
+    /// breaks, a time-out), but what is stored must also come into its line.
+    async fn accept_whole(&self, incoming: Incoming) -> Result<Submitted, InletError> {
+        let (done, accepted) = oneshot::channel();
+        let gateway = self.clone();
+        self.shared.tasks.spawn("accept", async move {
+            let submitted = gateway.accept(incoming).await;
+            if done.send(submitted).is_err() {
+                tracing::debug!("the submitter went away; the platform will ask again");
+            }
+        });
+        let broken = |_gone| Err(InletError::Unavailable("accepting broke down".to_owned()));
+        accepted.await.unwrap_or_else(broken)
     }
 
     /// A message, from its arrival to its session's line.
@@ -161,7 +178,7 @@ impl Gateway {
             lane @ (Lane::Control | Lane::Delivery) => {
                 let row = self.row(message, lane);
                 let changes = vec![Change::PutInbox { turn, row: Box::new(row.clone()) }];
-                let submitted = self.store_once(turn, &incoming.keys, changes).await?;
+                let submitted = self.store_once(turn, &incoming.keys, &row, changes).await?;
                 if submitted != Submitted::Duplicate {
                     self.start_aside(turn, row, false);
                 }
@@ -179,7 +196,7 @@ impl Gateway {
     ) -> Result<Submitted, InletError> {
         let row = self.row(message, Lane::Session);
         let changes = vec![Change::PutInbox { turn, row: Box::new(row.clone()) }];
-        let submitted = self.store_once(turn, keys, changes).await?;
+        let submitted = self.store_once(turn, keys, &row, changes).await?;
         if submitted != Submitted::Duplicate {
             let key = row.message.session.id.clone();
             let job = Job { turn, row, stop: CancellationToken::new(), recovered: false };
@@ -200,7 +217,7 @@ impl Gateway {
     ) -> Result<Submitted, InletError> {
         let row = self.row(message, Lane::Delivery);
         let (row, changes) = Self::planned_refusal(bot, turn, row);
-        let submitted = self.store_once(turn, keys, changes).await?;
+        let submitted = self.store_once(turn, keys, &row, changes).await?;
         if submitted != Submitted::Duplicate {
             self.start_aside(turn, row, false);
         }
@@ -211,6 +228,7 @@ impl Gateway {
         &self,
         turn: TurnId,
         keys: &[DedupKey],
+        row: &InboxV1,
         changes: Vec<Change>,
     ) -> Result<Submitted, InletError> {
         match self.shared.store.accept(keys, changes).await {
@@ -220,6 +238,8 @@ impl Gateway {
             }
             Ok(Acceptance::Duplicate) => {
                 Event::Duplicate.emit();
+                // Under its own id a redelivery is known by its turn; under a new one by this.
+                self.keep_note(&row.bot, row.message.id.to_string(), Verdict::Duplicate, "");
                 Ok(Submitted::Duplicate)
             }
             Err(error) => {
@@ -255,10 +275,14 @@ impl Gateway {
 
     fn no_work(&self, bot: &BotName, subject: String, verdict: Verdict, reason: &str) -> Submitted {
         Event::NoWork { bot: bot.as_str(), verdict: verdict.word() }.emit();
+        self.keep_note(bot, subject, verdict, reason);
+        Submitted::NoWork(verdict)
+    }
+
+    fn keep_note(&self, bot: &BotName, subject: String, verdict: Verdict, reason: &str) {
         let at = self.shared.clock.now();
         let note = NoteV1 { bot: bot.clone(), subject, verdict, reason: reason.to_owned(), at };
         self.shared.store.note(note);
-        Submitted::NoWork(verdict)
     }
 
     /// Starts the worker of a line; it serves until nobody waits.
@@ -276,7 +300,12 @@ impl Gateway {
     pub(super) fn start_aside(&self, turn: TurnId, row: InboxV1, recovered: bool) {
         let gateway = self.clone();
         self.shared.tasks.spawn("aside", async move {
-            let Ok(_permit) = gateway.shared.aside.acquire().await else { return };
+            // Deliveries may wait for the platform for hours; commands must not wait for those.
+            let permits = match row.lane {
+                Lane::Control => &gateway.shared.control,
+                Lane::Session | Lane::Delivery => &gateway.shared.aside,
+            };
+            let Ok(_permit) = permits.acquire().await else { return };
             let job = Job { turn, row, stop: CancellationToken::new(), recovered };
             gateway.serve(job).await;
         });
@@ -291,3 +320,7 @@ impl Gateway {
         Arc::new(OutboxSink { gateway: self.clone() })
     }
 }
+
+#[cfg(test)]
+#[path = "flow_tests.rs"]
+mod tests;

@@ -1,18 +1,18 @@
 //! From the end of a turn's work to its outbox: one commit that holds the whole answer.
 
 use std::hash::{BuildHasher, RandomState};
-use std::time::Duration;
 
 use tokio::sync::{Mutex, MutexGuard};
 
 use super::bot::BotRuntime;
 use super::flow::Gateway;
 use super::split::split_text;
-use crate::base::{Locale, Say, SessionKey, TurnId, Verdict, limit};
+use crate::base::{Locale, MessageId, Say, SessionKey, TurnId, Verdict, limit};
 use crate::envelope::{Destination, Exchange, Operation, Speaker};
 use crate::store::{
     Change, ClosingV1, InboxV1, ReceiptV1, SendState, SendV1, SessionV1, StoreError,
 };
+use crate::telemetry::Event;
 
 /// A conversation keeps at most this many lines.
 const HISTORY_LINES_MAX: usize = 40;
@@ -73,23 +73,21 @@ impl Ended {
 #[derive(Debug)]
 pub(super) struct SessionLocks {
     hasher: RandomState,
-    locks: Vec<Mutex<()>>,
+    locks: [Mutex<()>; LOCKS],
+    spare: Mutex<()>,
 }
 
 impl Default for SessionLocks {
     fn default() -> Self {
-        let locks = std::iter::repeat_with(Mutex::default).take(LOCKS).collect();
-        Self { hasher: RandomState::new(), locks }
+        let locks = std::array::from_fn(|_| Mutex::default());
+        Self { hasher: RandomState::new(), locks, spare: Mutex::default() }
     }
 }
 
 impl SessionLocks {
-    async fn lock(&self, key: &SessionKey) -> Option<MutexGuard<'_, ()>> {
-        let hash = usize::try_from(self.hasher.hash_one(key) % 64).unwrap_or(0);
-        match self.locks.get(hash) {
-            Some(lock) => Some(lock.lock().await),
-            None => None,
-        }
+    async fn lock(&self, key: &SessionKey) -> MutexGuard<'_, ()> {
+        let hash = usize::try_from(self.hasher.hash_one(key)).unwrap_or(usize::MAX);
+        self.locks.get(hash % LOCKS).unwrap_or(&self.spare).lock().await
     }
 }
 
@@ -194,32 +192,42 @@ impl Gateway {
         turn: TurnId,
         row: &InboxV1,
         closing: ClosingV1,
-        sent: Vec<crate::base::MessageId>,
+        sent: Vec<MessageId>,
     ) -> Result<(), StoreError> {
-        let closed_at = self.shared.clock.now();
         let verdict = closing.verdict;
-        let receipt = ReceiptV1 {
-            bot: row.bot.clone(),
-            session: row.message.session.id.clone(),
-            message: row.message.id.clone(),
-            verdict,
-            reason: closing.reason,
-            accepted_at: row.accepted_at,
-            closed_at,
-            sent,
-        };
+        let change = self.closed(turn, row, closing, sent);
         self.shared.faults.at("close.before");
-        let change = Change::CloseTurn { turn, receipt: Box::new(receipt) };
         self.shared.store.commit(vec![change]).await?;
         self.shared.faults.at("close.after");
-        let elapsed: Duration = closed_at.since(row.accepted_at);
-        crate::telemetry::Event::TurnClosed {
+        let elapsed = self.shared.clock.now().since(row.accepted_at);
+        Event::TurnClosed {
             turn: &turn,
             verdict: verdict.word(),
             elapsed_ms: u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX),
         }
         .emit();
         Ok(())
+    }
+
+    /// The closing of a turn, not stored yet.
+    pub(super) fn closed(
+        &self,
+        turn: TurnId,
+        row: &InboxV1,
+        closing: ClosingV1,
+        sent: Vec<MessageId>,
+    ) -> Change {
+        let receipt = ReceiptV1 {
+            bot: row.bot.clone(),
+            session: row.message.session.id.clone(),
+            message: row.message.id.clone(),
+            verdict: closing.verdict,
+            reason: closing.reason,
+            accepted_at: row.accepted_at,
+            closed_at: self.shared.clock.now(),
+            sent,
+        };
+        Change::CloseTurn { turn, receipt: Box::new(receipt) }
     }
 }
 

@@ -1,11 +1,16 @@
 //! What start-up does with unfinished work: every open turn goes back to where it was.
 
+use std::time::Duration;
+
 use tokio_util::sync::CancellationToken;
 
 use super::flow::Gateway;
 use super::sessions::Job;
 use crate::store::{Lane, StoreError};
 use crate::telemetry::Event;
+
+/// Work for a bot that is not there is kept for so long after it was accepted.
+const ABSENT_BOT_PATIENCE: Duration = Duration::from_secs(7 * 24 * 3600);
 
 impl Gateway {
     /// Takes up all open turns in the order of their acceptance. Called once, before the first
@@ -14,10 +19,15 @@ impl Gateway {
     /// # Errors
     /// The store cannot be read; nothing was started.
     pub async fn recover(&self) -> Result<usize, StoreError> {
-        let open = self.shared.store.open_turns().await?;
-        let turns = open.len();
-        let mut lines = Vec::new();
-        for (turn, row) in open {
+        let (mut lines, mut aside, mut turns) = (Vec::new(), Vec::new(), 0);
+        for (turn, row) in self.shared.store.open_turns().await? {
+            let age = self.shared.clock.now().since(row.accepted_at);
+            if !self.shared.bots.contains_key(&row.bot) && age < ABSENT_BOT_PATIENCE {
+                // Its file may be broken today and mended tomorrow.
+                Event::TurnLeftOpen { turn: &turn, bot: row.bot.as_str() }.emit();
+                continue;
+            }
+            turns += 1;
             // An answer that is planned is delivered in its session's order, too.
             match row.lane {
                 Lane::Session => {
@@ -27,8 +37,12 @@ impl Gateway {
                         lines.push(key);
                     }
                 }
-                Lane::Control | Lane::Delivery => self.start_aside(turn, row, true),
+                Lane::Control | Lane::Delivery => aside.push((turn, row)),
             }
+        }
+        // Commands look at the lines, so they come behind them.
+        for (turn, row) in aside {
+            self.start_aside(turn, row, true);
         }
         for key in lines {
             self.start_worker(key);

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio_util::sync::CancellationToken;
 
-use crate::base::{SessionKey, TurnId};
+use crate::base::{SessionKey, Timestamp, TurnId};
 use crate::store::InboxV1;
 
 /// One turn on its way through a session.
@@ -29,8 +29,16 @@ struct Line {
     waiting: VecDeque<Job>,
     /// Places kept for arrivals that are being stored.
     reserved: usize,
-    serving: Option<(TurnId, CancellationToken)>,
+    serving: Option<Serving>,
     has_worker: bool,
+}
+
+/// Who is being served.
+#[derive(Debug)]
+struct Serving {
+    turn: TurnId,
+    sent_at: Timestamp,
+    stop: CancellationToken,
 }
 
 /// All lines. Clones share them.
@@ -94,7 +102,9 @@ impl Sessions {
         let mut lines = self.lock();
         let line = lines.entry(seat.key.clone()).or_default();
         line.reserved = line.reserved.saturating_sub(1);
-        line.waiting.push_back(job);
+        // Two arrivals of one commit may wake in any order; their ids tell which came first.
+        let earlier = line.waiting.iter().filter(|waiting| waiting.turn < job.turn).count();
+        line.waiting.insert(earlier, job);
         !std::mem::replace(&mut line.has_worker, true)
     }
 
@@ -111,7 +121,11 @@ impl Sessions {
         let mut lines = self.lock();
         let line = lines.get_mut(key)?;
         let job = line.waiting.pop_front();
-        line.serving = job.as_ref().map(|job| (job.turn, job.stop.clone()));
+        line.serving = job.as_ref().map(|job| Serving {
+            turn: job.turn,
+            sent_at: job.row.message.timestamp,
+            stop: job.stop.clone(),
+        });
         if job.is_none() {
             line.has_worker = false;
             Self::forget_if_empty(&mut lines, key);
@@ -119,19 +133,41 @@ impl Sessions {
         job
     }
 
-    /// Stops who is served and takes all who wait out of the line, but for those whose answer is
-    /// already planned. Returns whether somebody was served, and who waited.
-    pub(super) fn stop(&self, key: &SessionKey) -> (bool, Vec<Job>) {
+    /// Stops what was sent until `sent_until`: ends who is served, takes out of the line who waits.
+    /// A planned answer stays in the line and is given up when its turn comes. Returns whether
+    /// somebody was served, and who was taken out.
+    pub(super) fn stop(&self, key: &SessionKey, sent_until: Timestamp) -> (bool, Vec<Job>) {
         let mut lines = self.lock();
         let Some(line) = lines.get_mut(key) else { return (false, Vec::new()) };
-        if let Some((_, stop)) = &line.serving {
-            stop.cancel();
+        let served = line.serving.as_ref().filter(|serving| serving.sent_at <= sent_until);
+        if let Some(served) = served {
+            served.stop.cancel();
         }
-        let waiting = std::mem::take(&mut line.waiting);
-        let (stopped, kept): (VecDeque<Job>, VecDeque<Job>) =
-            waiting.into_iter().partition(|job| job.row.closing.is_none());
-        line.waiting = kept;
-        (line.serving.is_some(), Vec::from(stopped))
+        let was_served = served.is_some();
+        let mut taken = Vec::new();
+        for job in std::mem::take(&mut line.waiting) {
+            let is_meant = job.row.message.timestamp <= sent_until;
+            if is_meant && job.row.closing.is_none() {
+                taken.push(job);
+                continue;
+            }
+            if is_meant {
+                job.stop.cancel();
+            }
+            line.waiting.push_back(job);
+        }
+        (was_served, taken)
+    }
+
+    /// Puts jobs back in front of the line they were taken from. `true`: the caller must start a
+    /// worker for it.
+    pub(super) fn put_back(&self, key: &SessionKey, jobs: Vec<Job>) -> bool {
+        let mut lines = self.lock();
+        let line = lines.entry(key.clone()).or_default();
+        for job in jobs.into_iter().rev() {
+            line.waiting.push_front(job);
+        }
+        !std::mem::replace(&mut line.has_worker, true)
     }
 
     /// How many are served and how many wait.
@@ -146,7 +182,7 @@ impl Sessions {
         self.lock()
             .get(key)
             .and_then(|line| line.serving.as_ref())
-            .is_some_and(|(serving, _)| *serving == turn)
+            .is_some_and(|serving| serving.turn == turn)
     }
 }
 

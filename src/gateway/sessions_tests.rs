@@ -4,8 +4,10 @@ use crate::base::{BotName, MessageId, Timestamp, Verdict};
 use crate::envelope::AgentMessage;
 use crate::store::{ClosingV1, Lane};
 
+const NOW: Timestamp = Timestamp::from_millis(1);
+
 fn job(ids: &TurnIds) -> Job {
-    let message = AgentMessage::from_cli(BotName::new("b"), MessageId::new("m"), "hi");
+    let message = AgentMessage::from_cli(BotName::new("b"), MessageId::new("m"), "hi").sent_at(NOW);
     Job {
         turn: ids.next(Timestamp::from_millis(1)),
         row: InboxV1 {
@@ -73,10 +75,38 @@ fn stopping_ends_who_is_served_and_empties_the_line_but_for_planned_answers() {
     }
     let served = sessions.next(&key).unwrap();
     assert_eq!(sessions.counts(&key), (1, 2));
-    let (was_served, stopped) = sessions.stop(&key);
+    let (was_served, taken) = sessions.stop(&key, NOW);
     assert!(was_served && served.stop.is_cancelled());
-    assert_eq!(stopped.iter().map(|job| job.turn).collect::<Vec<_>>(), [waiting_turn]);
-    assert_eq!(sessions.next(&key).unwrap().turn, planned_turn);
-    let (was_served, stopped) = sessions.stop(&SessionKey::new("other"));
-    assert!(!was_served && stopped.is_empty());
+    assert_eq!(taken.iter().map(|job| job.turn).collect::<Vec<_>>(), [waiting_turn]);
+    assert_eq!(sessions.counts(&key), (1, 1));
+    assert!(!sessions.put_back(&key, taken), "the worker is still there");
+    assert_eq!(sessions.next(&key).unwrap().turn, waiting_turn);
+    let planned = sessions.next(&key).unwrap();
+    assert_eq!(planned.turn, planned_turn);
+    assert!(planned.stop.is_cancelled(), "its answer is given up");
+    let (was_served, taken) = sessions.stop(&SessionKey::new("other"), NOW);
+    assert!(!was_served && taken.is_empty());
+}
+
+#[test]
+fn what_was_sent_after_a_stop_is_not_stopped() {
+    let (sessions, ids, key) = (Sessions::default(), TurnIds::default(), SessionKey::new("s"));
+    sessions.restore(&key, job(&ids));
+    let later = job(&ids);
+    let later_turn = later.turn;
+    sessions.restore(&key, later);
+    let served = sessions.next(&key).unwrap();
+    let (was_served, taken) = sessions.stop(&key, Timestamp::from_millis(0));
+    assert!(!was_served && taken.is_empty() && !served.stop.is_cancelled());
+    assert_eq!(sessions.next(&key).unwrap().turn, later_turn);
+}
+
+#[test]
+fn arrivals_of_one_commit_stand_in_the_order_of_their_turns() {
+    let (sessions, ids, key) = (Sessions::default(), TurnIds::default(), SessionKey::new("s"));
+    let (first, second) = (job(&ids), job(&ids));
+    let turns = [first.turn, second.turn];
+    assert!(sessions.take(sessions.reserve(&key, 8).unwrap(), second));
+    assert!(!sessions.take(sessions.reserve(&key, 8).unwrap(), first));
+    assert_eq!([sessions.next(&key).unwrap().turn, sessions.next(&key).unwrap().turn], turns);
 }

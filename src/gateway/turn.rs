@@ -13,7 +13,7 @@ use super::plan::{Ended, Remember};
 use super::sessions::Job;
 use super::working::Working;
 use crate::agent::{DriveError, Outcome, replay};
-use crate::base::{Backoff, Say, Verdict};
+use crate::base::{Backoff, Disposition, Say, Verdict};
 use crate::envelope::AgentMessage;
 use crate::routing::{Classified, Intent, route};
 use crate::store::{ClosingV1, Lane, StoreError};
@@ -41,6 +41,16 @@ pub(super) enum TurnError {
     Panicked,
 }
 
+impl TurnError {
+    /// Whether trying again can only fail again.
+    fn will_never_heal(&self) -> bool {
+        match self {
+            Self::Store(error) => error.disposition() == Disposition::Reject,
+            Self::Drained | Self::Run(_) | Self::Panicked => false,
+        }
+    }
+}
+
 impl Gateway {
     /// Serves a job until its turn is closed, whatever it takes.
     pub(super) async fn serve(&self, mut job: Job) {
@@ -58,6 +68,10 @@ impl Gateway {
             };
             failures += 1;
             Event::TurnFailed { turn: &job.turn, error: &error }.emit();
+            let is_hopeless = error.will_never_heal() || panics > PANICS_MAX;
+            if is_hopeless && self.give_up(&job, &error).await {
+                return;
+            }
             tokio::select! {
                 () = self.drain().cancelled() => return,
                 () = tokio::time::sleep(TURN_BACKOFF.after_failures(failures)) => {}
@@ -65,6 +79,12 @@ impl Gateway {
             // What the process knows of the run may be wrong now; the journal is not.
             job.recovered = true;
         }
+    }
+
+    /// Closes a turn that can neither go on nor be answered.
+    async fn give_up(&self, job: &Job, error: &TurnError) -> bool {
+        let closing = ClosingV1 { verdict: Verdict::Failed, reason: error.to_string() };
+        self.close(job.turn, &job.row, closing, Vec::new()).await.is_ok()
     }
 
     /// One try to bring a turn to its end.
@@ -82,8 +102,9 @@ impl Gateway {
                 self.work(&bot, job, &mut working).await?
             };
             self.plan(&bot, job.turn, &mut job.row, ended).await?;
-        } else if job.recovered && job.row.lane == Lane::Session {
-            // The answer was planned before the crash; the sign may stand still.
+        }
+        if working.is_none() && job.recovered && job.row.lane == Lane::Session {
+            // An earlier try, or an earlier process, may have left its sign.
             working = Some(Working::begin(self, &bot, job, true));
         }
         let sending = Sending { bot: &bot, turn: job.turn, row: &job.row, stop: &job.stop };
@@ -152,12 +173,11 @@ impl Gateway {
             *working = Some(Working::begin(self, bot, job, !entries.is_empty()));
         }
         let session = shared.store.session(&job.row.message.session.id).await?.unwrap_or_default();
-        let epoch = session.epoch;
         let (run, begun) = if entries.is_empty() {
             let mut message = job.row.message.clone();
             message.session.history = session.history;
             message.reply_fn.bind(self.sink());
-            let spec = match spec(bot, job, &message) {
+            let spec = match spec(bot, job, &message, session.epoch) {
                 Ok(spec) => spec,
                 Err(reason) => return Ok(apology(bot, job, &reason)),
             };
@@ -167,11 +187,17 @@ impl Gateway {
                 Err(error) => return drive_failed(bot, job, error),
             }
         } else {
-            match replay(&entries) {
+            let (run, begun) = match replay(&entries) {
                 Ok(replayed) => replayed,
                 Err(error) => return Ok(apology(bot, job, &error.to_string())),
+            };
+            match bot.driver.resume(run, &journal).await {
+                Ok(run) => (run, begun),
+                Err(error) => return drive_failed(bot, job, error),
             }
         };
+        // Of the run, not of now: `/new` may have come meanwhile.
+        let epoch = run.spec().map_or(0, |spec| spec.epoch);
         let halt = self.halt(job);
         match bot.driver.drive(run, &begun, &journal, &(), &halt).await {
             Ok(outcome) => Ok(ended(outcome, epoch)),
@@ -184,9 +210,10 @@ fn spec(
     bot: &BotRuntime,
     job: &Job,
     message: &AgentMessage,
+    epoch: u64,
 ) -> Result<crate::agent::RunSpec, String> {
     let route = route(message.channel, message.explicit_preset(), &bot.preset);
-    bot.run_spec(job.turn, message, &route.preset).map_err(|error| error.to_string())
+    bot.run_spec(job.turn, message, &route.preset, epoch).map_err(|error| error.to_string())
 }
 
 /// Some failures are over when the store works again, others will never be.

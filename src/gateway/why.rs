@@ -3,19 +3,31 @@
 use async_trait::async_trait;
 
 use super::flow::Gateway;
-use crate::base::{MessageId, SessionKey, Verdict};
+use crate::base::{BotName, ChatId, MessageId, SessionKey, Verdict};
 use crate::envelope::{Control, InletError, Why};
-use crate::store::Found;
+use crate::store::{Found, Lane};
 
 #[async_trait]
 impl Control for Gateway {
     async fn why(&self, message: &MessageId) -> Result<Why, InletError> {
         let found = self.shared.store.find(message).await;
         let found = found.map_err(|error| InletError::Unavailable(error.to_string()))?;
-        Ok(match found {
+        Ok(self.why_of(found))
+    }
+
+    async fn stop(&self, session: &SessionKey) -> Result<usize, InletError> {
+        let stopped = self.stop_session(session, self.shared.clock.now()).await;
+        stopped.map_err(|error| InletError::Unavailable(error.to_string()))
+    }
+}
+
+impl Gateway {
+    /// The fate of what was found, in the words of the contract.
+    pub(super) fn why_of(&self, found: Option<Found>) -> Why {
+        match found {
             Some(Found::Open(turn, row)) => {
                 let is_served = self.shared.sessions.is_serving(&row.message.session.id, turn);
-                let is_working = is_served || row.lane != crate::store::Lane::Session;
+                let is_working = is_served || row.lane != Lane::Session;
                 Why {
                     verdict: if is_working { Verdict::Running } else { Verdict::Queued },
                     reason: String::new(),
@@ -45,11 +57,23 @@ impl Control for Gateway {
                 turn: None,
                 message_ids: Vec::new(),
             },
-        })
+        }
     }
+}
 
-    async fn stop(&self, session: &SessionKey) -> Result<usize, InletError> {
-        let stopped = self.stop_session(session).await;
-        stopped.map_err(|error| InletError::Unavailable(error.to_string()))
+/// Whether what was found happened between `bot` and `chat`: in a chat, people learn nothing of
+/// other chats. (A note keeps no chat; its message cannot be known but in its own.)
+pub(super) fn happened_in(found: &Found, bot: &BotName, chat: &ChatId) -> bool {
+    match found {
+        Found::Open(_, row) => {
+            let destination = row.message.reply_fn.destination();
+            destination.bot == *bot && destination.chat == *chat
+        }
+        Found::Closed(_, receipt) => {
+            let whole = format!("{bot}/{chat}");
+            let rest = receipt.session.as_str().strip_prefix(whole.as_str());
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        }
+        Found::Noted(note) => note.bot == *bot,
     }
 }

@@ -1,7 +1,7 @@
 //! A model behind an OpenAI-compatible server, streamed.
 //!
 //! The wire format is the genai crate's; this file drives its stream under a limit of time and
-//! size. It never retries: wrappers do. The future owns the connection: dropping it closes the
+//! size. It never retries; the engine does. The future owns the connection: dropping it closes the
 //! connection at once.
 
 use std::fmt;

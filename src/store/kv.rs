@@ -26,7 +26,7 @@ mod value;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
@@ -59,6 +59,7 @@ pub struct KvStore<E: Engine> {
     queue: mpsc::Sender<Request>,
     ended: watch::Receiver<bool>,
     next_note: Arc<AtomicU32>,
+    is_accepting: Arc<AtomicBool>,
     tasks: TaskSet,
 }
 
@@ -79,12 +80,14 @@ impl<E: Engine> KvStore<E> {
         let next_note = Arc::new(AtomicU32::new(read::next_note_slot(&engine)?));
         let engine = Arc::new(engine);
         let (queue, requests) = mpsc::channel(QUEUE_REQUESTS_MAX);
+        let is_accepting = Arc::new(AtomicBool::new(true));
         let (ended_sender, ended) = watch::channel(false);
         let committer = Committer {
             engine: Arc::clone(&engine),
             queue: requests,
             next_note: Arc::clone(&next_note),
             faults,
+            is_accepting: Arc::clone(&is_accepting),
             ended: ended_sender,
         };
         std::thread::Builder::new()
@@ -95,7 +98,7 @@ impl<E: Engine> KvStore<E> {
                 }
             })
             .map_err(|error| StoreError::Disk(format!("no thread for commits: {error}")))?;
-        Ok(Self { engine, queue, ended, next_note, tasks })
+        Ok(Self { engine, queue, ended, next_note, is_accepting, tasks })
     }
 
     async fn write(
@@ -203,6 +206,10 @@ impl<E: Engine> Store for KvStore<E> {
         let message = message.clone();
         let next_note = self.next_note.load(Ordering::Relaxed);
         self.read("find", move |engine| read::find(engine, &message, next_note)).await
+    }
+
+    fn is_accepting(&self) -> bool {
+        self.is_accepting.load(Ordering::Relaxed) && !self.queue.is_closed()
     }
 
     async fn close(&self) {

@@ -169,6 +169,9 @@ pub trait Store: Send + Sync {
     /// of a message.
     async fn find(&self, message: &MessageId) -> Result<Option<Found>, StoreError>;
 
+    /// Whether the last write worked; `true` before the first.
+    fn is_accepting(&self) -> bool;
+
     /// Waits for what was handed in and lets go of the data. Later calls fail with
     /// [`StoreError::Closed`].
     async fn close(&self);

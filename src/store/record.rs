@@ -134,7 +134,7 @@ pub struct LedgerV1 {
     pub iteration: u32,
     /// The place of the call in its round.
     pub index: u32,
-    /// The tool's name as the model wrote it.
+    /// The tool's own name; of an unknown tool, what the model wrote.
     pub tool: String,
     /// SHA-256 over the canonical arguments, hexadecimal.
     pub fingerprint: String,

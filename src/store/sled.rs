@@ -54,6 +54,8 @@ pub fn open_sled(
 pub(super) struct SledEngine {
     folder: Folder,
     state: RwLock<State>,
+    /// Keeps readers of values in pieces and the writer apart.
+    pieces: RwLock<()>,
     /// Whether the folder's `format` file is written, which ends the creation.
     created: AtomicBool,
     #[cfg(test)]
@@ -99,6 +101,7 @@ impl SledEngine {
         Ok(Self {
             folder,
             state: RwLock::new(State::Open { opened, lock }),
+            pieces: RwLock::new(()),
             created: AtomicBool::new(created),
             #[cfg(test)]
             fail_next_write: AtomicBool::new(false),
@@ -131,7 +134,10 @@ impl SledEngine {
         // Nothing is changed if the reads before the write fail.
         let (writes, undo) = self.with(|opened| chunk::expand(&opened.db, batch))?;
         let written = self.with(|opened| {
-            opened.db.apply_batch(writes)?;
+            {
+                let _no_reader = self.pieces.write().unwrap_or_else(PoisonError::into_inner);
+                opened.db.apply_batch(writes)?;
+            }
             #[cfg(test)]
             if self.fail_next_write.swap(false, Ordering::SeqCst) {
                 opened.sync()?;
@@ -200,7 +206,7 @@ impl SledEngine {
 impl Engine for SledEngine {
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
         self.with(|opened| match opened.db.get(key)? {
-            Some(value) => chunk::whole(&opened.db, key, &value).map(Some),
+            Some(value) => chunk::whole(&opened.db, &self.pieces, key, &value),
             None => Ok(None),
         })
     }
@@ -218,7 +224,8 @@ impl Engine for SledEngine {
                 Direction::Backward => rows.next_back(),
             } {
                 let (key, value) = row?;
-                let value = chunk::whole(&opened.db, &key, &value)?;
+                let value = chunk::whole(&opened.db, &self.pieces, &key, &value)?;
+                let Some(value) = value else { continue };
                 if let ControlFlow::Break(()) = visit(&key, &value) {
                     break;
                 }

@@ -86,6 +86,13 @@ pub enum Event<'a> {
         /// How many turns.
         turns: usize,
     },
+    /// Unfinished work is for a bot that does not run: it waits for a start with that bot.
+    TurnLeftOpen {
+        /// The turn.
+        turn: &'a dyn Shown,
+        /// The bot.
+        bot: &'a str,
+    },
     /// A model call failed.
     ModelFailed {
         /// The model.
@@ -158,6 +165,7 @@ pub enum Event<'a> {
 
 impl Event<'_> {
     /// Writes the log line; the counting layer sees it by its `event` field.
+    #[expect(clippy::too_many_lines, reason = "a table: one arm an event, nothing to factor out")]
     #[expect(
         clippy::cognitive_complexity,
         reason = "the logging macros branch, this table does not"
@@ -198,6 +206,9 @@ impl Event<'_> {
             }
             Self::Recovered { turns } => {
                 info!(event = "recovered", turns, "unfinished work is taken up again");
+            }
+            Self::TurnLeftOpen { turn, bot } => {
+                warn!(event = "turn_left_open", %turn, bot, "work waits for a bot that is missing");
             }
             Self::ModelFailed { model, error } => {
                 warn!(event = "model_failed", model, %error, "a model call failed");

@@ -21,7 +21,7 @@ pub(crate) async fn settle(chatter: &mut Chatter, stage: &mut Stage) {
         if open == 0 {
             return;
         }
-        assert!(!stage.has_ended(), "the daemon ended: {}", stage.log());
+        assert!(!stage.has_ended(), "the daemon ended: {}", stage.epitaph());
         // The work may be long; what must not happen is that it stands still.
         idle = if open < left { Duration::ZERO } else { idle + TICK };
         left = left.min(open);

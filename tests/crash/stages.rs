@@ -116,9 +116,12 @@ async fn reached(store: &Arc<dyn Store>, sim: &Playground, turn: TurnId, row: &I
         };
     }
     let journal = store.journal(turn).await.unwrap();
-    let last = journal.last().map(|entry| serde_json::from_slice(entry).unwrap());
-    match last {
+    let entries = journal.iter().rev().map(|entry| serde_json::from_slice(entry).unwrap());
+    let mut steps = entries.filter(|entry| !matches!(entry, JournalEntryV1::Resumed { .. }));
+    match steps.next() {
         None => Reached::Accepted,
+        // Left out above.
+        Some(JournalEntryV1::Resumed { .. }) => Reached::Started,
         Some(JournalEntryV1::ToolStarted { .. }) => Reached::ToolsRecorded,
         Some(JournalEntryV1::Input { input }) => match *input {
             Input::ModelReplied { reply, .. } => {

@@ -57,6 +57,39 @@ async fn what_a_drain_cannot_finish_goes_on_after_the_restart() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn work_for_a_bot_that_is_missing_waits_for_it() {
+    let mut stage = Stage::new().await;
+    stage.model.set_mode(Mode::script([Turn::Stall, Turn::text("at last")]));
+    let chat = stage.sim.p2p("ann").chat_id;
+    let question = stage.sim.says("ann", &chat, "work").unwrap();
+    asked(&stage, 1).await;
+    stage.kill();
+    let file = stage.path("bots/assistant.toml");
+    let definition = fs::read_to_string(&file).unwrap();
+    fs::write(&file, format!("nonsense = 1\n{definition}")).unwrap();
+    stage.launch(&[]);
+    until("it says whose work waits", || stage.log().contains("turn_left_open")).await;
+    assert_eq!(stage.terminate().await.code(), Some(0));
+    assert!(bot_lines(&stage, &chat).is_empty());
+
+    fs::write(&file, definition).unwrap();
+    stage.start(&[]).await;
+    assert_eq!(stage.answer(&question).await, "at last");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_time_the_daemon_was_down_does_not_count_against_a_run() {
+    let mut stage = Stage::set(Options::default()).await;
+    stage.start(&[("LARKSPUR_FAULT", "turn.started")]).await;
+    let chat = stage.sim.p2p("ann").chat_id;
+    let question = stage.sim.says("ann", &chat, "still there?").unwrap();
+    assert!(stage.ended(PATIENCE).await.is_some(), "it is killed at the point");
+    // Longer than the 180 seconds of the preset.
+    stage.start(&[("LARKSPUR_CLOCK_OFFSET_MS", "600000")]).await;
+    assert_eq!(stage.answer(&question).await, "answer to: still there?");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_idle_daemon_ends_at_once_and_so_does_an_interrupted_one() {
     for signal in ["TERM", "INT"] {
         let mut stage = Stage::new().await;

@@ -158,7 +158,14 @@ impl Stage {
     /// Starts the daemon and waits until it is ready.
     pub(crate) async fn start(&mut self, environment: &[(&str, &str)]) {
         self.launch(environment);
-        assert!(self.is_ready().await, "the daemon is not ready: {}", self.log());
+        let is_ready = self.is_ready().await;
+        assert!(is_ready, "the daemon is not ready: {}", self.epitaph());
+    }
+
+    /// How the process ended, if it did, and what it logged.
+    pub(crate) fn epitaph(&mut self) -> String {
+        let status = self.daemon.as_mut().map(Child::try_wait);
+        format!("{status:?}; {}", self.log())
     }
 
     /// Starts the daemon and does not wait.

@@ -11,7 +11,7 @@ use crate::agent::ports::JournalEntryV1;
 use crate::agent::{prompt, summary};
 use crate::base::{Say, Timestamp};
 use crate::llm::{
-    ChatMessage, LlmErrorKind, ModelReply, ModelRequest, ToolCall, ToolChoice, Usage,
+    ChatMessage, Finish, LlmErrorKind, ModelReply, ModelRequest, ToolCall, ToolChoice, Usage,
 };
 
 /// After the first failure of the model the run waits this long.
@@ -77,6 +77,8 @@ impl Phase {
 struct Work {
     spec: RunSpec,
     started_at: Timestamp,
+    /// The time of the last input.
+    heard_at: Timestamp,
     iteration: u32,
     strikes: u32,
     empty_replies: u32,
@@ -110,7 +112,14 @@ pub fn replay(entries: &[JournalEntryV1]) -> Result<(AgentRunV1, Vec<String>), I
     let mut begun = Vec::new();
     for entry in entries {
         match entry {
-            JournalEntryV1::Input { input } => run.apply(input.as_ref().clone())?,
+            JournalEntryV1::Input { input } => {
+                if matches!(**input, Input::ToolsFinished { .. }) {
+                    // Ids are told apart within one round only.
+                    begun.clear();
+                }
+                run.apply(input.as_ref().clone())?;
+            }
+            JournalEntryV1::Resumed { at } => run.resume(*at),
             JournalEntryV1::ToolStarted { call_id } => begun.push(call_id.clone()),
         }
     }
@@ -165,6 +174,20 @@ impl AgentRunV1 {
         self.work.as_ref().map_or_else(Usage::default, |work| work.usage)
     }
 
+    /// Takes the run up again at `at`. Its clock stood while the machine was down.
+    pub fn resume(&mut self, at: Timestamp) {
+        let Some(work) = self.work.as_mut() else { return };
+        let pause = at.since(work.heard_at);
+        work.heard_at = at;
+        work.started_at = work.started_at.after(pause);
+        match &mut self.phase {
+            Phase::Waiting { until: moment } | Phase::Summarising { since: moment } => {
+                *moment = moment.after(pause);
+            }
+            Phase::Created | Phase::Thinking | Phase::Acting { .. } | Phase::Finished { .. } => {}
+        }
+    }
+
     /// Tells the run what happened.
     ///
     /// # Errors
@@ -183,16 +206,20 @@ impl AgentRunV1 {
         let Some(work) = self.work.as_mut() else {
             return Err(illegal);
         };
+        let heard_at = input.at();
         let next = match (&self.phase, input) {
             (Phase::Finished { .. } | Phase::Created, _) => return Err(illegal),
             (_, Input::Cancelled { .. }) => Phase::Finished { outcome: Outcome::Cancelled },
             (_, Input::LeaseLost { .. }) => Phase::Finished { outcome: Outcome::LeaseLost },
             (_, Input::UserSaid { text, .. }) => {
                 work.heard.push(text);
+                work.heard_at = work.heard_at.max(heard_at);
                 return Ok(());
             }
             (Phase::Thinking, Input::ModelReplied { at, reply }) => work.replied(reply, at),
-            (Phase::Thinking, Input::ModelFailed { at, kind, .. }) => work.failed(kind, at),
+            (Phase::Thinking, Input::ModelFailed { at, kind, retry_after, .. }) => {
+                work.failed(kind, retry_after, at)
+            }
             (Phase::Thinking, Input::Tick { at }) => work.begin_summary(at),
             (Phase::Acting { calls }, Input::ToolsFinished { at, results }) => {
                 if !results_match(calls, &results) {
@@ -221,6 +248,7 @@ impl AgentRunV1 {
                 | Input::Tick { .. },
             ) => return Err(illegal),
         };
+        work.heard_at = work.heard_at.max(heard_at);
         self.phase = next;
         Ok(())
     }
@@ -238,6 +266,7 @@ impl Work {
         Self {
             spec,
             started_at: at,
+            heard_at: at,
             iteration: 0,
             strikes: 0,
             empty_replies: 0,
@@ -338,7 +367,16 @@ impl Work {
             self.messages.push(ChatMessage::Assistant { text, calls: Vec::new() });
             return self.begin_round(at);
         }
+        if reply.finish == Finish::Length {
+            return self.partial(&text);
+        }
         Phase::Finished { outcome: Outcome::Answered { text, partial: false } }
+    }
+
+    /// An answer that was cut short, and says so.
+    fn partial(&self, text: &str) -> Phase {
+        let text = format!("{}\n\n{text}", Say::Partial.text(self.spec.locale));
+        Phase::Finished { outcome: Outcome::Answered { text, partial: true } }
     }
 
     fn begin_acting(&mut self, reply: ModelReply) -> Phase {
@@ -367,14 +405,22 @@ impl Work {
         self.begin_summary(at)
     }
 
-    fn failed(&mut self, kind: LlmErrorKind, at: Timestamp) -> Phase {
+    fn failed(
+        &mut self,
+        kind: LlmErrorKind,
+        retry_after: Option<Duration>,
+        at: Timestamp,
+    ) -> Phase {
         self.strikes += 1;
-        if kind == LlmErrorKind::CircuitOpen {
+        if matches!(kind, LlmErrorKind::CircuitOpen | LlmErrorKind::Unauthorised) {
+            // Asking again, even for a summary, would only be refused again.
             return self.finish_synthetic();
         }
         self.iteration -= 1;
-        if self.strikes < STRIKES_MAX {
-            return Phase::Waiting { until: at.after(STRIKE_WAIT) };
+        let until = at.after(STRIKE_WAIT.max(retry_after.unwrap_or_default()));
+        let in_time = until < self.started_at.after(self.spec.wall_time);
+        if self.strikes < STRIKES_MAX && in_time {
+            return Phase::Waiting { until };
         }
         self.begin_summary(at)
     }
@@ -416,8 +462,7 @@ impl Work {
         if text.is_empty() {
             return self.finish_synthetic();
         }
-        let text = format!("{}\n\n{text}", Say::Partial.text(self.spec.locale));
-        Phase::Finished { outcome: Outcome::Answered { text, partial: true } }
+        self.partial(&text)
     }
 
     /// The end of a run whose model cannot even sum up.

@@ -30,6 +30,7 @@ fn spec(source: Source, iterations_max: u32) -> RunSpec {
         max_tokens: 4096,
         temperature: 0.7,
         has_fallback: false,
+        epoch: 0,
     }
 }
 
@@ -73,7 +74,11 @@ fn finished(results: Vec<ToolResult>) -> Input {
 }
 
 fn failed() -> Input {
-    Input::ModelFailed { at: at(3), kind: LlmErrorKind::Overloaded, text: String::new() }
+    failed_by(LlmErrorKind::Overloaded, None)
+}
+
+fn failed_by(kind: LlmErrorKind, retry_after: Option<Duration>) -> Input {
+    Input::ModelFailed { at: at(3), kind, text: String::new(), retry_after }
 }
 
 fn request(run: &AgentRunV1) -> ModelRequest {
@@ -188,12 +193,7 @@ fn two_failures_in_a_row_lead_to_a_summary_of_what_was_found() {
 fn a_summary_that_fails_too_is_made_from_the_findings() {
     let mut run = started(spec(Source::User, 12));
     search_once(&mut run, "a");
-    run.apply(Input::ModelFailed {
-        at: at(3),
-        kind: LlmErrorKind::CircuitOpen,
-        text: String::new(),
-    })
-    .unwrap();
+    run.apply(failed_by(LlmErrorKind::CircuitOpen, None)).unwrap();
     let Outcome::Answered { text, partial: true } = outcome(&run) else { panic!("not partial") };
     assert!(text.contains("the answer is 42"));
 }
@@ -229,6 +229,66 @@ fn the_wall_time_ends_a_run_with_what_it_has() {
     assert_eq!(run.deadline(), Some(at(210_000)), "the summary has its own time");
     run.apply(Input::Tick { at: at(210_000) }).unwrap();
     assert!(matches!(outcome(&run), Outcome::Answered { partial: true, .. }));
+}
+
+#[test]
+fn a_provider_that_asks_to_wait_is_waited_for_within_the_wall_time() {
+    let mut run = started(spec(Source::User, 12));
+    run.apply(failed_by(LlmErrorKind::RateLimited, Some(Duration::from_secs(7)))).unwrap();
+    assert_eq!(run.next_step(), Some(Step::Wait { until: at(7003) }));
+    let mut run = started(spec(Source::User, 12));
+    run.apply(failed_by(LlmErrorKind::RateLimited, Some(Duration::from_secs(3600)))).unwrap();
+    assert!(matches!(outcome(&run), Outcome::Apologised { .. }), "it is not waited for in vain");
+}
+
+#[test]
+fn a_wrong_key_ends_the_run_at_once() {
+    let mut run = started(spec(Source::User, 12));
+    run.apply(failed_by(LlmErrorKind::Unauthorised, None)).unwrap();
+    assert!(matches!(outcome(&run), Outcome::Apologised { .. }));
+}
+
+#[test]
+fn an_answer_that_the_model_could_not_end_is_marked() {
+    let mut run = started(spec(Source::User, 12));
+    let reply = ModelReply {
+        text: "half an ans".to_owned(),
+        calls: Vec::new(),
+        finish: Finish::Length,
+        usage: Usage::default(),
+    };
+    run.apply(Input::ModelReplied { at: at(1), reply }).unwrap();
+    let Outcome::Answered { text, partial: true } = outcome(&run) else { panic!("not partial") };
+    assert!(text.contains("incomplete") && text.ends_with("half an ans"));
+}
+
+#[test]
+fn the_time_the_machine_was_down_does_not_count() {
+    let mut run = started(spec(Source::User, 12));
+    search_once(&mut run, "a");
+    let mut journal =
+        vec![entry(Input::Started { at: at(0), spec: Box::new(run.spec().unwrap().clone()) })];
+    journal.push(entry(replied("", vec![call("a")])));
+    journal.push(entry(finished(vec![result("a", "the answer is 42")])));
+    // The last input came 2 ms after the beginning; an hour later the run is taken up again.
+    journal.push(JournalEntryV1::Resumed { at: at(3_600_002) });
+    run.resume(at(3_600_002));
+    assert_eq!(replay(&journal).unwrap().0, run);
+    assert_eq!(run.deadline(), Some(at(3_600_000 + 180_000)));
+}
+
+#[test]
+fn a_call_of_an_earlier_round_does_not_count_as_begun() {
+    let started = JournalEntryV1::ToolStarted { call_id: "a".to_owned() };
+    let run_spec = spec(Source::User, 12);
+    let mut journal = vec![
+        entry(Input::Started { at: at(0), spec: Box::new(run_spec) }),
+        entry(replied("", vec![call("a")])),
+        started,
+    ];
+    assert_eq!(replay(&journal).unwrap().1, ["a"]);
+    journal.push(entry(finished(vec![result("a", "done")])));
+    assert!(replay(&journal).unwrap().1.is_empty());
 }
 
 #[test]

@@ -49,6 +49,9 @@ pub struct RunSpec {
     pub temperature: f64,
     /// Whether an empty reply can be tried on another model.
     pub has_fallback: bool,
+    /// Which conversation of the session it belongs to; a fresh one has a new number.
+    #[serde(default)]
+    pub epoch: u64,
 }
 
 /// What came of one tool call, in the words the model gets.
@@ -162,6 +165,9 @@ pub enum Input {
         kind: LlmErrorKind,
         /// Details for the record.
         text: String,
+        /// How long the provider asked to wait.
+        #[serde(default)]
+        retry_after: Option<Duration>,
     },
     /// The calls of the round have results, in their order.
     ToolsFinished {
@@ -216,6 +222,23 @@ pub enum Input {
 }
 
 impl Input {
+    /// When it happened.
+    pub const fn at(&self) -> Timestamp {
+        match self {
+            Self::Started { at, .. }
+            | Self::ModelReplied { at, .. }
+            | Self::ModelFailed { at, .. }
+            | Self::ToolsFinished { at, .. }
+            | Self::Answered { at, .. }
+            | Self::UserSaid { at, .. }
+            | Self::WorkerReported { at, .. }
+            | Self::Escalated { at, .. }
+            | Self::LeaseLost { at }
+            | Self::Cancelled { at }
+            | Self::Tick { at } => *at,
+        }
+    }
+
     /// The name in error texts and reports.
     pub const fn name(&self) -> &'static str {
         match self {

@@ -37,7 +37,8 @@ impl Outlet for LarkOutlet {
     async fn deliver(&self, delivery: &Delivery) -> Result<Delivered, DeliverError> {
         let bot = self.bot(&delivery.bot).ok_or_else(|| DeliverError {
             certainty: Certainty::NotSent,
-            disposition: Disposition::Fatal,
+            // Its keys may be missing today and there after the next start.
+            disposition: Disposition::Retry { after: None },
             code: None,
             text: format!("no Lark bot named {} runs here", delivery.bot),
         })?;

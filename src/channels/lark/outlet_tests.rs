@@ -84,7 +84,7 @@ async fn a_bot_that_does_not_run_cannot_speak() {
     recall.bot = BotName::new("other");
     let error = outlet.deliver(&recall).await.unwrap_err();
     assert_eq!(error.certainty, Certainty::NotSent);
-    assert_eq!(error.disposition, Disposition::Fatal);
+    assert_eq!(error.disposition, Disposition::Retry { after: None }, "it may run tomorrow");
 }
 
 #[tokio::test]

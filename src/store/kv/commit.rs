@@ -6,7 +6,7 @@
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -87,6 +87,7 @@ pub(super) struct Committer<E: Engine> {
     pub(super) engine: Arc<E>,
     pub(super) queue: mpsc::Receiver<Request>,
     pub(super) next_note: Arc<AtomicU32>,
+    pub(super) is_accepting: Arc<AtomicBool>,
     pub(super) faults: Faults,
     /// Tells [`super::KvStore`] that the engine is closed; dropped, it tells the same.
     pub(super) ended: watch::Sender<bool>,
@@ -138,6 +139,7 @@ impl<E: Engine> Committer<E> {
         } else {
             self.apply(&group)
         };
+        self.is_accepting.store(written.is_ok(), Ordering::Relaxed);
         if let Err(error) = &written {
             Event::SideEffectFailed { what: "store_commit", error }.emit();
         }

@@ -4,6 +4,8 @@
 //! the log would point to nothing. A page holds at most about twenty values, so pieces of 4 KiB keep
 //! it well below. The head stays under the value's key; the pieces stand behind all records.
 
+use std::sync::{PoisonError, RwLock};
+
 use super::Batch;
 
 /// The longest value that is stored in one piece.
@@ -36,11 +38,22 @@ fn pieces_of(stored: &[u8]) -> Result<u32, sled::Error> {
     }
 }
 
-/// The value whose stored form is `stored`.
-pub(super) fn whole(db: &sled::Db, key: &[u8], stored: &[u8]) -> Result<Vec<u8>, sled::Error> {
-    let count = pieces_of(stored)?;
+/// The value whose stored form was `stored`; `None` if it is gone by now. A value in pieces is read
+/// anew under the lock that keeps writers out, or head and pieces could be of two values.
+pub(super) fn whole(
+    db: &sled::Db,
+    pieces: &RwLock<()>,
+    key: &[u8],
+    stored: &[u8],
+) -> Result<Option<Vec<u8>>, sled::Error> {
+    if pieces_of(stored)? == 0 {
+        return Ok(Some(stored.to_vec()));
+    }
+    let _no_writer = pieces.read().unwrap_or_else(PoisonError::into_inner);
+    let Some(stored) = db.get(key)? else { return Ok(None) };
+    let count = pieces_of(&stored)?;
     if count == 0 {
-        return Ok(stored.to_vec());
+        return Ok(Some(stored.to_vec()));
     }
     let mut value = Vec::new();
     for place in 0..count {
@@ -49,7 +62,7 @@ pub(super) fn whole(db: &sled::Db, key: &[u8], stored: &[u8]) -> Result<Vec<u8>,
         })?;
         value.extend_from_slice(&piece);
     }
-    Ok(value)
+    Ok(Some(value))
 }
 
 /// `batch` as sled gets it, and the batch that takes it back.

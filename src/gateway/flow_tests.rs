@@ -1,0 +1,201 @@
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use super::*;
+use crate::agent::{Driver, Pipeline};
+use crate::base::{ChatId, Disposition, Locale, MessageId, SystemClock};
+use crate::channels::terminal::incoming;
+use crate::envelope::{
+    Certainty, Channel, DeliverError, Delivered, Delivery, Operation, Outlet, ReplyFn,
+};
+use crate::gateway::why::happened_in;
+use crate::gateway::{AdmissionRules, InDoubt, SessionScope};
+use crate::llm::OfflineModel;
+use crate::store::{
+    Batch, Direction, Engine, Found, KeyRange, KvStore, MemoryEngine, StoreError, Visit,
+};
+use crate::tools::{Tier, ToolRegistry};
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A disk that takes its time.
+#[derive(Debug, Default)]
+struct Slow(MemoryEngine);
+
+impl Engine for Slow {
+    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+        self.0.get(key)
+    }
+
+    fn scan(
+        &self,
+        range: &KeyRange,
+        way: Direction,
+        visit: &mut Visit<'_>,
+    ) -> Result<(), StoreError> {
+        self.0.scan(range, way, visit)
+    }
+
+    fn apply(&self, batch: &Batch) -> Result<(), StoreError> {
+        std::thread::sleep(Duration::from_millis(30));
+        self.0.apply(batch)
+    }
+
+    fn apply_unsynced(&self, batch: &Batch) -> Result<(), StoreError> {
+        self.0.apply_unsynced(batch)
+    }
+
+    fn close(&self) {
+        self.0.close();
+    }
+}
+
+/// Keeps what is said; refuses so many tries at first, in a given way.
+#[derive(Default)]
+struct Mouth {
+    said: Mutex<Vec<(String, String)>>,
+    refusals: AtomicUsize,
+}
+
+#[async_trait]
+impl Outlet for Mouth {
+    async fn deliver(&self, delivery: &Delivery) -> Result<Delivered, DeliverError> {
+        let (Operation::Reply { text, .. } | Operation::Create { text, .. }) = &delivery.operation
+        else {
+            return Ok(Delivered { id: String::new() });
+        };
+        let left = self.refusals.load(Ordering::SeqCst);
+        if left > 0 {
+            self.refusals.store(left - 1, Ordering::SeqCst);
+            return Err(DeliverError {
+                certainty: Certainty::NotSent,
+                disposition: Disposition::Retry { after: Some(Duration::from_millis(400)) },
+                code: None,
+                text: "no connection".to_owned(),
+            });
+        }
+        self.said.lock().unwrap().push((delivery.uuid.clone(), text.clone()));
+        Ok(Delivered { id: format!("om_{}", delivery.uuid) })
+    }
+
+    fn text_bytes_max(&self) -> usize {
+        1000
+    }
+}
+
+fn gateway(mouth: &Arc<Mouth>) -> Gateway {
+    let tasks = TaskSet::new("test", CancellationToken::new());
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
+    let store = KvStore::open(Slow::default(), tasks.clone(), Faults::default()).unwrap();
+    let outlet: Arc<dyn Outlet> = Arc::<Mouth>::clone(mouth);
+    let bot = BotRuntime {
+        name: BotName::new("b"),
+        rules: AdmissionRules { admins: vec!["terminal".to_owned()], ..AdmissionRules::default() },
+        locale: Locale::EnUs,
+        persona: String::new(),
+        preset: "chat".to_owned(),
+        session_scope: SessionScope::Chat,
+        queue_max: 8,
+        in_doubt: InDoubt::Drop,
+        driver: Driver {
+            model: Arc::new(OfflineModel::new()),
+            pipeline: Pipeline::new(ToolRegistry::default(), Tier::Read, None),
+            clock: Arc::clone(&clock),
+            faults: Faults::default(),
+        },
+        outlets: HashMap::from([(Channel::Cli, outlet)]),
+    };
+    let deps = GatewayDeps {
+        store: Arc::new(store),
+        clock,
+        tasks,
+        classifier: Classifier::default(),
+        faults: Faults::default(),
+        version: "test",
+    };
+    Gateway::new(deps, vec![bot])
+}
+
+fn question(id: &str) -> Arrival {
+    let message = AgentMessage::from_cli(BotName::new("b"), MessageId::new(id), "what is up");
+    Arrival::Message(Box::new(incoming(message.sent_at(SystemClock::default().now()))))
+}
+
+async fn said(mouth: &Mouth, count: usize) -> Vec<(String, String)> {
+    let enough = async {
+        while mouth.said.lock().unwrap().len() < count {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, enough).await.expect("it is said in time");
+    mouth.said.lock().unwrap().clone()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_submitter_that_goes_away_in_the_middle_is_answered_all_the_same() {
+    let mouth = Arc::new(Mouth::default());
+    let gateway = gateway(&mouth);
+    // The commit takes 30 ms; the one who waits for it is gone after 5.
+    let gone = tokio::time::timeout(Duration::from_millis(5), gateway.submit(question("m1")));
+    assert!(gone.await.is_err(), "it went away before it was told");
+    assert_eq!(said(&mouth, 1).await.len(), 1);
+    let again = gateway.submit(question("m1")).await;
+    assert!(again.is_ok());
+    assert_eq!(mouth.said.lock().unwrap().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_send_that_surely_did_not_happen_is_no_doubtful_one() {
+    let mouth = Arc::new(Mouth { refusals: AtomicUsize::new(1), ..Mouth::default() });
+    let gateway = gateway(&mouth);
+    let Submitted::Accepted(turn) = gateway.submit(question("m1")).await.unwrap() else {
+        panic!("not accepted")
+    };
+    // Between the refusal and the next try the store says that nothing was tried.
+    let untried = async {
+        loop {
+            let sends = gateway.shared.store.sends(turn).await.unwrap();
+            let refused = mouth.refusals.load(Ordering::SeqCst) == 0;
+            if let Some((_, send)) = sends.first()
+                && refused
+                && send.first_try_at.is_none()
+            {
+                return send.state;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    let state = tokio::time::timeout(PATIENCE, untried).await.expect("it is put back");
+    assert_eq!(state, crate::store::SendState::Planned);
+    assert_eq!(said(&mouth, 1).await.len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bound_reply_handle_reaches_the_chat_it_was_made_for() {
+    let mouth = Arc::new(Mouth::default());
+    let gateway = gateway(&mouth);
+    let message = AgentMessage::from_cli(BotName::new("b"), MessageId::new("m1"), "hi");
+    let mut reply_fn: ReplyFn = message.reply_fn;
+    reply_fn.bind(gateway.sink());
+    reply_fn.call("from afar").await.unwrap();
+    assert_eq!(said(&mouth, 1).await[0].1, "from afar");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn why_tells_a_chat_nothing_of_another_chat() {
+    let mouth = Arc::new(Mouth::default());
+    let gateway = gateway(&mouth);
+    gateway.submit(question("m1")).await.unwrap();
+    said(&mouth, 1).await;
+    let found = loop {
+        let found = gateway.shared.store.find(&MessageId::new("m1")).await.unwrap().unwrap();
+        if matches!(found, Found::Closed(..)) {
+            break found;
+        }
+    };
+    let (bot, here, there) = (BotName::new("b"), ChatId::new("terminal"), ChatId::new("term"));
+    assert!(happened_in(&found, &bot, &here));
+    assert!(!happened_in(&found, &bot, &there));
+    assert!(!happened_in(&found, &BotName::new("c"), &here));
+}
