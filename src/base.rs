@@ -7,6 +7,8 @@ pub mod clock;
 pub mod fault;
 pub mod id;
 pub mod limit;
+#[cfg(test)]
+pub(crate) mod mutate;
 pub mod parse;
 pub mod problem;
 pub mod retry;

@@ -1,6 +1,7 @@
 use std::fs;
 
 use super::*;
+use crate::base::mutate::{Mutator, rounds};
 
 fn environment(pairs: &[(&str, &str)]) -> Environment {
     Environment::of(pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())))
@@ -128,4 +129,22 @@ fn the_example_is_accepted_when_its_variables_are_set() {
     let loaded = load(Some(&file), &environment(&pairs)).unwrap();
     assert_eq!(loaded.problems, []);
     assert_eq!(loaded.bots.len(), 1);
+}
+
+#[test]
+fn no_damaged_file_makes_the_reader_panic() {
+    let mut mutator = Mutator::seeded("damaged configuration");
+    let example = include_str!("../../config/example.toml");
+    let bot = include_str!("../../bots/assistant.toml");
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("larkspur.toml");
+    for _ in 0..rounds() {
+        fs::write(&file, mutator.damage(example.as_bytes())).unwrap();
+        match load_file(Some(&file), &Environment::default()) {
+            Ok((settings, _)) => assert!(settings.server.body_bytes_max > 0),
+            Err(problems) => assert!(!problems.is_empty(), "a refusal has a reason"),
+        }
+        let (definition, problems) = bots::load(&file, &mutator.damage_text(bot));
+        assert!(definition.is_some() || !problems.is_empty(), "a refusal has a reason");
+    }
 }

@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::base::mutate::{Mutator, rounds};
 
 #[test]
 fn every_form_of_front_matter_is_read() {
@@ -52,4 +53,24 @@ proptest! {
             Err(defect) => prop_assert!(!defect.to_string().is_empty()),
         }
     }
+}
+
+#[test]
+fn no_damaged_recipe_makes_the_parser_panic() {
+    let mut mutator = Mutator::seeded("damaged recipes");
+    let recipes = [
+        include_str!("../../bots/knowledge/backup-data-folder.md"),
+        include_str!("../../bots/knowledge/why-is-the-bot-silent.md"),
+    ];
+    let mut pages = 0;
+    for _ in 0..rounds() {
+        for recipe in recipes {
+            let damaged = mutator.damage_text(recipe);
+            if let Ok(page) = parse(&damaged, "stem") {
+                assert!(!page.id.is_empty() && !page.title.is_empty(), "{damaged}");
+                pages += 1;
+            }
+        }
+    }
+    assert!(pages > 0, "the damage leaves something to read");
 }

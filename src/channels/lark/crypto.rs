@@ -70,6 +70,7 @@ impl fmt::Debug for EnvelopeKey {
 mod tests {
     use super::super::testing::vectors;
     use super::*;
+    use crate::base::mutate::{Mutator, rounds};
 
     fn key(case: &serde_json::Value) -> EnvelopeKey {
         EnvelopeKey::derive(&Secret::new(case["encrypt_key"].as_str().unwrap()))
@@ -108,5 +109,21 @@ mod tests {
         assert!(key.open(envelope).is_ok());
         assert_eq!(key.open(envelope.trim_end_matches('=')), Err(EnvelopeError::Base64));
         assert_eq!(key.open(&format!("{envelope}\n")), Err(EnvelopeError::Base64));
+    }
+
+    #[test]
+    fn no_damaged_envelope_makes_the_decryption_panic() {
+        let mut mutator = Mutator::seeded("damaged envelopes");
+        for case in vectors()["aes_256_cbc"]["cases"].as_array().unwrap() {
+            let key = key(case);
+            let envelope = case["encrypt"].as_str().unwrap();
+            for _ in 0..rounds() {
+                let damaged = mutator.damage_text(envelope);
+                // Some damage to the first block only changes the first bytes of the text.
+                if let Ok(text) = key.open(&damaged) {
+                    assert!(text.len() < 2 * envelope.len(), "{damaged}");
+                }
+            }
+        }
     }
 }

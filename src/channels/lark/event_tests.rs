@@ -2,6 +2,7 @@ use serde_json::{Value, json};
 
 use super::super::testing::{APP, NOW_MS, OWN, event_file};
 use super::*;
+use crate::base::mutate::{Mutator, rounds};
 use crate::envelope::{AttachmentKind, ChatKind, Incoming, Relation, SenderKind};
 
 fn decode_body(body: &str, own: Option<&str>) -> Result<Arrival, DecodeError> {
@@ -311,4 +312,21 @@ fn attachments_carry_the_platforms_keys() {
     let media = message("057_media.json").message.attachments;
     assert_eq!(media[0].name.as_deref(), Some("演示.mp4"));
     assert_eq!(media[0].key, "file_v3_00ab_3efda6eeg");
+}
+
+#[test]
+fn no_damaged_event_makes_the_decoder_panic() {
+    let mut mutator = Mutator::seeded("damaged events");
+    let mut understood = 0;
+    for entry in index() {
+        let source = event_file(entry["file"].as_str().unwrap());
+        for _ in 0..rounds() {
+            let body = mutator.damage(source.as_bytes());
+            let Some(opened) = Opened::parse(&body) else { continue };
+            let (bot, own) = (BotName::new("assistant"), UserId::new(OWN));
+            let receiver = Receiver { bot: &bot, app_id: APP, own: Some(&own) };
+            understood += usize::from(decode(opened, receiver).is_ok());
+        }
+    }
+    assert!(understood > 0, "the damage leaves something to decode");
 }
