@@ -10,7 +10,7 @@ mod readiness;
 mod run;
 mod server;
 
-pub use ask::ask;
+pub use ask::{Answer, ask};
 pub use build::{AppError, TestSupport};
 pub use drain::termination;
 pub use run::{App, Bound};

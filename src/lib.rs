@@ -1,4 +1,4 @@
-//! Larkspur: a chat-bot gateway daemon for Lark/Feishu and webhooks, with an agent engine inside.
+//! Larkspur: a chat-bot gateway daemon for Lark and Feishu, with an agent engine inside.
 //!
 //! The tour in sixty seconds: a channel verifies and decodes a foreign event into an
 //! [`envelope::AgentMessage`]; the gateway stores it before anything is acknowledged and gives it

@@ -45,7 +45,8 @@ impl TaskSet {
     /// [`TaskSet::cancellation`].
     #[expect(clippy::disallowed_methods, reason = "the one place that spawns")]
     pub fn spawn(&self, name: &'static str, future: impl Future<Output = ()> + Send + 'static) {
-        let span = tracing::info_span!("task", owner = self.owner, name);
+        // Not below the span of whoever spawns: a log line names its task, not its ancestors.
+        let span = tracing::info_span!(parent: None, "task", owner = self.owner, task = name);
         let owner = self.owner;
         let work = self.tracker.track_future(future.instrument(span));
         let handle = tokio::spawn(work);

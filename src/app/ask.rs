@@ -8,11 +8,11 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::build::{AppError, Parts, TestSupport};
-use crate::base::{BotName, MessageId};
+use crate::base::{BotName, MessageId, Verdict};
 use crate::bots::BotDefinition;
 use crate::channels::terminal::{TerminalOutlet, incoming, sender};
 use crate::config::{Environment, Loaded, Settings, StoreEngine};
-use crate::envelope::{AgentMessage, Arrival, Channel, Inlet, Outlet, Submitted};
+use crate::envelope::{AgentMessage, Arrival, Channel, Control, Inlet, Outlet, Submitted};
 use crate::gateway::{Gateway, GatewayDeps};
 use crate::net::{HttpFactory, HttpSettings};
 use crate::routing::Classifier;
@@ -20,6 +20,17 @@ use crate::task::TaskSet;
 
 /// After the answer the gateway may take this long to close its books.
 const CLOSING_PATIENCE: Duration = Duration::from_secs(2);
+
+/// What came of a question.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// What the bot said.
+    pub text: String,
+    /// What became of the turn.
+    pub verdict: Verdict,
+    /// Details; may be empty.
+    pub reason: String,
+}
 
 /// Asks a bot of the configuration: the named one, else the first, else a plain one.
 ///
@@ -30,7 +41,7 @@ pub async fn ask(
     environment: &Environment,
     bot: Option<&str>,
     question: &str,
-) -> Result<String, AppError> {
+) -> Result<Answer, AppError> {
     let mut definition = choose(&loaded, bot)?;
     definition.access.admins.push(sender().to_string());
     let settings = Settings { store: StoreEngine::Memory, ..loaded.settings };
@@ -61,7 +72,7 @@ pub async fn ask(
 
     let id = MessageId::new(Uuid::new_v4().to_string());
     let name = BotName::new(definition.name.clone());
-    let message = AgentMessage::from_cli(name, id, question.trim()).sent_at(clock.now());
+    let message = AgentMessage::from_cli(name, id.clone(), question.trim()).sent_at(clock.now());
     let arrival = Arrival::Message(Box::new(incoming(message)));
     let answer = match gateway.submit(arrival).await {
         Ok(Submitted::Accepted(_)) => answers.recv().await,
@@ -70,7 +81,9 @@ pub async fn ask(
     // Only now: a drain would have paused the run.
     cancel.cancel();
     tasks.join(CLOSING_PATIENCE).await;
-    answer.ok_or(AppError::NoAnswer)
+    let text = answer.ok_or(AppError::NoAnswer)?;
+    let why = gateway.why(&id).await.map_err(|_unavailable| AppError::NoAnswer)?;
+    Ok(Answer { text, verdict: why.verdict, reason: why.reason })
 }
 
 fn choose(loaded: &Loaded, bot: Option<&str>) -> Result<BotDefinition, AppError> {

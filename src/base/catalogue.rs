@@ -175,7 +175,7 @@ impl Say {
                 format!("请在 {prefix} 后面写上内容，例如：{prefix} {}", prefix_example_zh(*prefix))
             }
             Self::NoEditor => "这看起来是要在编辑器里完成的工作，但目前没有连接编辑器。".to_owned(),
-            Self::NoPreset { preset } => format!("这个机器人没有启用 {preset}。"),
+            Self::NoPreset { preset } => format!("这个机器人不能执行命令（没有启用 {preset}）。"),
             Self::Apology { reference } => {
                 format!("抱歉，这次没能得出答案。请稍后再试；反馈时请附上编号 {reference}。")
             }
@@ -234,7 +234,9 @@ impl Say {
             Self::NoEditor => {
                 "This looks like work for an editor, but no editor is connected.".to_owned()
             }
-            Self::NoPreset { preset } => format!("This bot does not have {preset} switched on."),
+            Self::NoPreset { preset } => {
+                format!("This bot does not run commands ({preset} is not switched on).")
+            }
             Self::Apology { reference } => format!(
                 "Sorry, no answer came out of this. Please try again later; the reference is \
                  {reference}."

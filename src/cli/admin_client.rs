@@ -4,6 +4,7 @@ use std::fs;
 
 use serde_json::Value;
 
+use crate::base::{Locale, Say, Verdict};
 use crate::config::Settings;
 use crate::net::{HttpFactory, HttpSettings, read_capped};
 
@@ -49,14 +50,14 @@ async fn get(settings: &Settings, path: &str) -> Result<Value, String> {
     serde_json::from_slice(&body).map_err(|error| format!("the answer makes no sense: {error}"))
 }
 
-/// The answer for people.
-pub(super) fn in_words(why: &Value) -> String {
+/// The answer for people, as the chat's `/why` words it.
+pub(super) fn in_words(why: &Value, locale: Locale) -> String {
     let text = |key: &str| why.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
-    let mut words = text("verdict");
-    for (label, value) in [("", text("reason")), ("turn ", text("turn"))] {
-        if !value.is_empty() {
-            words = format!("{words}: {label}{value}");
-        }
+    let verdict = why.get("verdict").cloned().and_then(|word| serde_json::from_value(word).ok());
+    match verdict {
+        Some(Verdict::NeverReceived) => Say::WhyNeverReceived.text(locale),
+        Some(verdict) => Say::Why { verdict, reason: text("reason") }.text(locale),
+        // A newer daemon may know more words.
+        None => text("verdict"),
     }
-    words
 }

@@ -47,8 +47,7 @@ pub(super) enum Command {
         /// Where to listen; port 0 takes any free port
         #[arg(long, default_value = "127.0.0.1:8790")]
         listen: SocketAddr,
-        /// The URL of the bot's event subscription, such as
-        /// <http://127.0.0.1:8787/lark/assistant/events>
+        /// Where the bot's events go: the address of the daemon with `/lark/NAME/events`
         #[arg(long, value_name = "URL")]
         event_url: Option<String>,
     },

@@ -10,9 +10,9 @@ use tokio_util::sync::CancellationToken;
 use super::admin_client;
 use super::arguments::{Arguments, Command, Output};
 use super::{Exit, complain, say};
-use crate::app::{self, App, AppError};
+use crate::app::{self, Answer, App, AppError};
 use crate::base::problem::Severity;
-use crate::base::{Disposition, Problem, SystemClock};
+use crate::base::{Disposition, Problem, SystemClock, Verdict};
 use crate::config::{self, Environment, Loaded};
 use crate::playground::{Playground, Settings as PlaygroundSettings};
 use crate::telemetry::{self, LogFormat};
@@ -78,24 +78,28 @@ fn ask(
         Ok(loaded) => loaded,
         Err(exit) => return exit,
     };
-    // The answer is the output; what the engine does on the way is not.
-    telemetry::init("error,genai=off", LogFormat::Text);
+    // The answer is the output; of what the engine does on the way only troubles are.
+    telemetry::init("warn,genai=off", LogFormat::Text);
     block_on(async move {
-        match app::ask(loaded, environment, bot, text).await {
-            Ok(answer) if output.json => {
-                say(&json!({"answer": answer}).to_string());
-                Exit::Done
-            }
-            Ok(answer) => {
-                say(&answer);
-                Exit::Done
-            }
-            Err(error) => failed(&error),
+        let answer = match app::ask(loaded, environment, bot, text).await {
+            Ok(answer) => answer,
+            Err(error) => return failed(&error),
+        };
+        if output.json {
+            let Answer { text, verdict, reason } = &answer;
+            say(&json!({"answer": text, "verdict": verdict, "reason": reason}).to_string());
+        } else {
+            say(&answer.text);
         }
+        if answer.verdict == Verdict::Failed { Exit::Failed } else { Exit::Done }
     })
 }
 
 fn why(file: Option<&Path>, environment: &Environment, message: &str, output: Output) -> Exit {
+    if message.trim().is_empty() {
+        complain("larkspur: which message? An id looks like om_…");
+        return Exit::Usage;
+    }
     let settings = match load(file, environment) {
         Ok(loaded) => loaded.settings,
         Err(exit) => return exit,
@@ -107,7 +111,7 @@ fn why(file: Option<&Path>, environment: &Environment, message: &str, output: Ou
                 Exit::Done
             }
             Ok(why) => {
-                say(&admin_client::in_words(&why));
+                say(&admin_client::in_words(&why, settings.locale));
                 Exit::Done
             }
             Err(error) => {

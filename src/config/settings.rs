@@ -145,10 +145,24 @@ pub fn load_file(
     }
     let raw = merge(&source, environment, &mut problems);
     let settings = raw.and_then(|raw| check(raw, root_of(file), environment, &mut problems));
+    let is_usable = !problems.has_errors();
+    let problems = blame_the_environment(problems.into_vec(), environment);
     match settings {
-        Some(settings) if !problems.has_errors() => Ok((settings, problems.into_vec())),
-        Some(_) | None => Err(problems.into_vec()),
+        Some(settings) if is_usable => Ok((settings, problems)),
+        Some(_) | None => Err(problems),
     }
+}
+
+/// A problem of a key that a variable sets is the variable's, not the file's.
+fn blame_the_environment(problems: Vec<Problem>, environment: &Environment) -> Vec<Problem> {
+    let blamed = problems.into_iter().map(|problem| {
+        let variable = format!("LARKSPUR__{}", problem.key.to_uppercase().replace('.', "__"));
+        match environment.get(&variable) {
+            Some(_) => Problem { file: format!("environment, {variable}"), line: 0, ..problem },
+            None => problem,
+        }
+    });
+    blamed.collect()
 }
 
 fn merge(source: &str, environment: &Environment, problems: &mut Problems<'_>) -> Option<Raw> {

@@ -233,7 +233,8 @@ impl Gateway {
     ) -> Result<Submitted, InletError> {
         match self.shared.store.accept(keys, changes).await {
             Ok(Acceptance::New) => {
-                Event::Accepted { turn: &turn }.emit();
+                let message = row.message.id.as_str();
+                Event::Accepted { turn: &turn, bot: row.bot.as_str(), message }.emit();
                 Ok(Submitted::Accepted(turn))
             }
             Ok(Acceptance::Duplicate) => {

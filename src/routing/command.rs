@@ -84,8 +84,12 @@ pub(super) fn command_of(text: &str) -> Option<(Command, &str)> {
 }
 
 fn slash(text: &str) -> Option<(Command, &str)> {
+    // Chinese keyboards type the full-width slash.
+    let text = text.strip_prefix(['/', '／'])?;
     let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
-    let (_, command) = SLASH.iter().find(|(slash, _)| word.eq_ignore_ascii_case(slash))?;
+    let (_, command) = SLASH.iter().find(|(slash, _)| {
+        slash.strip_prefix('/').is_some_and(|slash| word.eq_ignore_ascii_case(slash))
+    })?;
     Some((*command, rest.trim()))
 }
 
@@ -126,6 +130,8 @@ mod tests {
         assert_eq!(command_of("/why om_1"), Some((Command::Why, "om_1")));
         assert_eq!(word("what does /status do"), None);
         assert_eq!(word("/statuses"), None);
+        assert_eq!(word("／help"), Some(Command::Help), "as Chinese keyboards type it");
+        assert_eq!(word("//help"), None);
     }
 
     #[test]

@@ -50,6 +50,10 @@ pub enum Event<'a> {
     Accepted {
         /// The turn it became.
         turn: &'a dyn Shown,
+        /// The bot it is for.
+        bot: &'a str,
+        /// The platform's id of the message, which `larkspur why` takes.
+        message: &'a str,
     },
     /// The platform delivered an event again.
     Duplicate,
@@ -188,8 +192,8 @@ impl Event<'_> {
             Self::RequestRefused { bot, status, code } => {
                 warn!(event = "request_refused", bot, status, code, "a request was refused");
             }
-            Self::Accepted { turn } => {
-                info!(event = "accepted", %turn, "an event is stored and acknowledged");
+            Self::Accepted { turn, bot, message } => {
+                info!(event = "accepted", %turn, bot, message, "an event is stored and acknowledged");
             }
             Self::Duplicate => info!(event = "duplicate", "an event was delivered again"),
             Self::NoWork { bot, verdict } => {

@@ -90,6 +90,18 @@ async fn the_time_the_daemon_was_down_does_not_count_against_a_run() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_question_that_the_model_cannot_answer_fails_and_says_why() {
+    let stage = Stage::set(Options::default()).await;
+    stage.model.set_mode(Mode::Same(Turn::unauthorized()));
+    let output = stage.cli(&["ask", "anything", "--json"]);
+    assert_eq!(output.status.code(), Some(1));
+    let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(answer["verdict"], "failed");
+    let troubles = String::from_utf8(output.stderr).unwrap();
+    assert!(troubles.contains("model_failed"), "{troubles}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_idle_daemon_ends_at_once_and_so_does_an_interrupted_one() {
     for signal in ["TERM", "INT"] {
         let mut stage = Stage::new().await;

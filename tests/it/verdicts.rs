@@ -117,11 +117,13 @@ async fn the_command_has_words_for_people_and_codes_for_scripts() {
     let output = stage.cli(&["why", &question]);
     let words = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success());
-    assert!(words.starts_with("refused: policy"), "{words}");
+    assert!(words.starts_with("Refused") && words.contains("(refused): policy"), "{words}");
     assert!(serde_json::from_str::<Value>(&words).is_err());
     let output = stage.cli(&["why", "om_of_nobody"]);
     assert_eq!(output.status.code(), Some(0));
-    assert_eq!(String::from_utf8(output.stdout).unwrap().trim(), "never_received");
+    let words = String::from_utf8(output.stdout).unwrap();
+    assert!(words.contains("(never_received)") && words.contains("Likely causes"), "{words}");
+    assert_eq!(stage.cli(&["why", ""]).status.code(), Some(64));
     for strange in ["../../etc/passwd", "a b", "状态", "%2e%2e", "?x=1#y"] {
         assert_eq!(word(&stage, strange), "never_received", "{strange}");
     }
