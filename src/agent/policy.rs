@@ -164,12 +164,12 @@ mod tests {
     #[test]
     fn a_path_that_leaves_the_workspace_is_denied() {
         let denied = (PolicyVerdict::Deny, "path_rule");
-        for path in ["../secret", "a/../../secret", "/etc/passwd", "/work/repository2/a", "a\0b"] {
-            assert_eq!(verdict("read_file", Some("/work/repository"), &[path]), denied, "{path}");
+        for path in ["../secret", "a/../../secret", "/etc/passwd", "/srv/repository2/a", "a\0b"] {
+            assert_eq!(verdict("read_file", Some("/srv/repository"), &[path]), denied, "{path}");
         }
-        for path in ["src/main.rs", "./a/../b", "/work/repository/a", ""] {
+        for path in ["src/main.rs", "./a/../b", "/srv/repository/a", ""] {
             let allowed = (PolicyVerdict::Allow, "default");
-            assert_eq!(verdict("read_file", Some("/work/repository"), &[path]), allowed, "{path}");
+            assert_eq!(verdict("read_file", Some("/srv/repository"), &[path]), allowed, "{path}");
         }
         assert_eq!(verdict("read_file", None, &["a"]), denied);
     }

@@ -6,10 +6,11 @@
 
 mod state;
 mod words;
+mod work;
 
-pub(super) use state::CallLog;
 pub use state::{AgentRunV1, replay};
 pub use words::{Asked, IllegalInput, Input, Outcome, RunSpec, Source, Step, ToolResult};
+pub(super) use work::CallLog;
 
 /// At most this many calls of one reply are carried out.
 pub const CALLS_PER_ROUND_MAX: usize = 8;

@@ -1,10 +1,14 @@
 use proptest::prelude::*;
 use serde_json::json;
 
+use super::super::work::SUMMARY_TEMPERATURE_USER;
+use super::super::{CALLS_PER_ROUND_MAX, Source};
 use super::*;
 use crate::base::id::TurnIds;
 use crate::base::{Locale, SessionKey, UserId};
-use crate::llm::{Finish, ToolSpec};
+use crate::llm::{
+    ChatMessage, Finish, LlmErrorKind, ModelReply, ModelRequest, ToolChoice, ToolSpec,
+};
 
 fn at(millis: u64) -> Timestamp {
     Timestamp::from_millis(1_000_000 + millis)
