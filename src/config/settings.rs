@@ -195,6 +195,14 @@ fn root_of(file: Option<&Path>) -> PathBuf {
     if root.as_os_str().is_empty() { here } else { root.to_path_buf() }
 }
 
+/// A system-wide installation keeps its data where such data belong, unless told otherwise.
+fn data_dir_of(root: &Path, written: &str) -> PathBuf {
+    if root == Path::new("/etc/larkspur") && written == "data" {
+        return PathBuf::from("/var/lib/larkspur");
+    }
+    root.join(written)
+}
+
 fn check(
     raw: Raw,
     default_root: PathBuf,
@@ -229,7 +237,7 @@ fn check(
     }
     Some(Settings {
         bots_dir: root.join(&raw.bots_dir),
-        data_dir: root.join(&raw.data_dir),
+        data_dir: data_dir_of(&root, &raw.data_dir),
         locale: raw.locale,
         server: server?,
         store,

@@ -62,6 +62,16 @@ fn all_problems_of_the_main_file_come_at_once_with_their_lines() {
 }
 
 #[test]
+fn a_system_wide_installation_keeps_its_data_outside_of_its_configuration() {
+    let root = Path::new("/etc/larkspur");
+    assert_eq!(data_dir_of(root, "data"), Path::new("/var/lib/larkspur"));
+    assert_eq!(data_dir_of(root, "/srv/larkspur"), Path::new("/srv/larkspur"));
+    assert_eq!(data_dir_of(Path::new("/home/me/bot"), "data"), Path::new("/home/me/bot/data"));
+    let system_file = Path::new("/etc/larkspur/larkspur.toml");
+    assert_eq!(root_of(Some(system_file)), root);
+}
+
+#[test]
 fn an_unknown_variable_is_an_error_too() {
     let problems = load_root(&root("", ""), &[("LARKSPUR__SERVER__LISTN", "x")]).unwrap_err();
     assert_eq!(
