@@ -9,6 +9,7 @@
 
 #[cfg(any(test, feature = "test-support"))]
 pub mod conformance;
+mod kept;
 mod kv;
 mod memory;
 mod port;
@@ -16,6 +17,7 @@ mod record;
 mod sled;
 
 pub use self::sled::open_sled;
+pub use kept::{Kept, Shelf, time_key};
 pub use kv::{Batch, Direction, Engine, FORMAT, KeyRange, KvStore, NOTES_MAX, Visit};
 pub use memory::{MemoryEngine, memory};
 pub use port::{Acceptance, Change, Found, Store, StoreError};

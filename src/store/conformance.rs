@@ -8,7 +8,7 @@ mod sample;
 
 use std::sync::Arc;
 
-use super::{Acceptance, Change, Found, Store, StoreError};
+use super::{Acceptance, Change, Found, Shelf, Store, StoreError};
 use crate::base::{MessageId, Timestamp, TurnId};
 use crate::envelope::DedupKey;
 
@@ -44,6 +44,7 @@ macro_rules! store_conformance {
             a_ledger_row_is_replaced_by_the_same_decision,
             a_session_comes_back_as_it_was,
             large_values_come_back_grow_and_shrink,
+            a_shelf_gives_back_what_was_put_there_and_nothing_of_another,
             notes_are_found_the_newest_first,
             a_closed_store_answers_closed,
             everything_is_there_after_opening_again,
@@ -302,6 +303,36 @@ pub async fn large_values_come_back_grow_and_shrink(subject: &impl Subject) {
     }
     done(store.commit(vec![sample::close(turn, &[])]).await);
     assert!(done(store.journal(turn).await).is_empty());
+    store.close().await;
+}
+
+/// Records of shelves are found by key and by prefix, in order, and go when they are dropped.
+pub async fn a_shelf_gives_back_what_was_put_there_and_nothing_of_another(subject: &impl Subject) {
+    let store = done(subject.open());
+    let put = |shelf, key: &str, value: &[u8]| Change::PutKept {
+        shelf,
+        key: key.to_owned(),
+        value: value.to_vec(),
+    };
+    let changes = ["b/2", "b/1", "a/1", "b"]
+        .map(|key| put(Shelf::Usage, key, key.as_bytes()))
+        .into_iter()
+        .chain([put(Shelf::Failed, "b/3", b"other")])
+        .collect();
+    done(store.commit(changes).await);
+    assert_eq!(done(store.kept(Shelf::Usage, "b/1").await).as_deref(), Some(&b"b/1"[..]));
+    assert_eq!(done(store.kept(Shelf::Usage, "b/3").await), None, "another shelf's");
+    let keys = async |prefix: &str, limit| {
+        let rows = done(store.kept_under(Shelf::Usage, prefix, limit).await);
+        rows.into_iter().map(|(key, _value)| key).collect::<Vec<_>>()
+    };
+    assert_eq!(keys("b/", 9).await, ["b/1", "b/2"]);
+    assert_eq!(keys("", 3).await, ["a/1", "b", "b/1"]);
+    assert_eq!(keys("", 0).await, [""; 0]);
+    let drop = Change::DropKept { shelf: Shelf::Usage, key: "b/1".to_owned() };
+    done(store.commit(vec![drop, put(Shelf::Usage, "b/2", b"new")]).await);
+    assert_eq!(keys("b/", 9).await, ["b/2"]);
+    assert_eq!(done(store.kept(Shelf::Usage, "b/2").await).as_deref(), Some(&b"new"[..]));
     store.close().await;
 }
 

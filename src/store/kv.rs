@@ -12,6 +12,7 @@
 //! | `r` receipt | turn 16 | `ReceiptV1` |
 //! | `l` ledger | turn 16, iteration u32, index u32 | `LedgerV1` |
 //! | `v` note | slot u32 of a ring | `NoteV1` |
+//! | of a [`Shelf`] | the feature's key, text | the feature's record |
 //! | `m` meta | `format` | `{"format":1}` |
 //!
 //! Numbers are big-endian, so byte order is their order; turns and event times rise, so fresh
@@ -33,6 +34,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use self::commit::{Committer, Request, Write};
+use super::kept::Shelf;
 use super::port::{Acceptance, Change, Found, Store, StoreError};
 use super::record::{InboxV1, LedgerV1, NoteV1, SendV1, SessionV1};
 use crate::base::{Faults, MessageId, SessionKey, TurnId};
@@ -200,6 +202,21 @@ impl<E: Engine> Store for KvStore<E> {
 
     async fn ledger(&self, turn: TurnId) -> Result<Vec<LedgerV1>, StoreError> {
         self.read("ledger", move |engine| read::ledger(engine, turn)).await
+    }
+
+    async fn kept(&self, shelf: Shelf, key: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        let key = key.to_owned();
+        self.read("kept", move |engine| read::kept(engine, shelf, &key)).await
+    }
+
+    async fn kept_under(
+        &self,
+        shelf: Shelf,
+        prefix: &str,
+        limit: usize,
+    ) -> Result<Vec<(String, Vec<u8>)>, StoreError> {
+        let prefix = prefix.to_owned();
+        self.read("kept_under", move |engine| read::kept_under(engine, shelf, &prefix, limit)).await
     }
 
     async fn find(&self, message: &MessageId) -> Result<Option<Found>, StoreError> {

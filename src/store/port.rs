@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 
+use super::kept::Shelf;
 use super::record::{InboxV1, LedgerV1, NoteV1, ReceiptV1, SendV1, SessionV1};
 use crate::base::{Disposition, MessageId, SessionKey, TurnId};
 use crate::envelope::DedupKey;
@@ -45,6 +46,22 @@ pub enum Change {
     /// Adds a ledger row. The same turn, iteration and index replaces the row (a decision that
     /// is taken again after a crash).
     PutLedger(Box<LedgerV1>),
+    /// Puts a record on its shelf, in the place of one with the same key.
+    PutKept {
+        /// The shelf.
+        shelf: Shelf,
+        /// Its key there, unique within the shelf.
+        key: String,
+        /// The record as [`Kept::change`] encodes it.
+        value: Vec<u8>,
+    },
+    /// Takes a record from its shelf; nothing happens if there is none.
+    DropKept {
+        /// The shelf.
+        shelf: Shelf,
+        /// Its key there.
+        key: String,
+    },
     /// Closes a turn: its inbox, journal and outbox rows go, the receipt stays.
     CloseTurn {
         /// The turn.
@@ -163,6 +180,18 @@ pub trait Store: Send + Sync {
 
     /// A turn's ledger rows in order.
     async fn ledger(&self, turn: TurnId) -> Result<Vec<LedgerV1>, StoreError>;
+
+    /// One record of a shelf, encoded; callers use [`Kept::load`].
+    async fn kept(&self, shelf: Shelf, key: &str) -> Result<Option<Vec<u8>>, StoreError>;
+
+    /// The records of a shelf whose keys begin with `prefix`, in the order of their keys, at most
+    /// `limit`; callers use [`Kept::load_all`].
+    async fn kept_under(
+        &self,
+        shelf: Shelf,
+        prefix: &str,
+        limit: usize,
+    ) -> Result<Vec<(String, Vec<u8>)>, StoreError>;
 
     /// What is known of a message, the newest first: by the id of the message that started a
     /// turn, or of an answer to it. Walks the records, so it is for questions, not for the path

@@ -70,6 +70,10 @@ pub(super) fn steps_of(changes: Vec<Change>) -> Result<Vec<Step>, StoreError> {
                 key::ledger(row.turn, row.iteration, row.index),
                 value::encode("ledger", &row)?,
             )),
+            Change::PutKept { shelf, key, value } => {
+                steps.push(Step::Put(key::kept(shelf, &key), value));
+            }
+            Change::DropKept { shelf, key } => steps.push(Step::Delete(key::kept(shelf, &key))),
             Change::CloseTurn { turn, receipt } => steps.extend([
                 Step::Delete(key::of_turn(key::INBOX, turn)),
                 Step::DeleteUnder(key::of_turn(key::JOURNAL, turn)),

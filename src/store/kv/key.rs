@@ -3,6 +3,7 @@
 use super::engine::KeyRange;
 use crate::base::{SessionKey, TurnId};
 use crate::envelope::DedupKey;
+use crate::store::kept::Shelf;
 use crate::store::port::StoreError;
 
 pub(super) const DEDUP: u8 = b'd';
@@ -52,6 +53,10 @@ pub(super) fn ledger(turn: TurnId, iteration: u32, index: u32) -> Vec<u8> {
 
 pub(super) fn note(slot: u32) -> Vec<u8> {
     join(NOTE, &[&slot.to_be_bytes()])
+}
+
+pub(super) fn kept(shelf: Shelf, key: &str) -> Vec<u8> {
+    join(shelf.byte(), &[key.as_bytes()])
 }
 
 /// All keys of a kind.

@@ -9,6 +9,7 @@ use serde::de::DeserializeOwned;
 use super::engine::{Direction, Engine, KeyRange};
 use super::{NOTES_MAX, key, value};
 use crate::base::{MessageId, SessionKey, Timestamp, TurnId};
+use crate::store::kept::Shelf;
 use crate::store::port::{Found, StoreError};
 use crate::store::record::{InboxV1, LedgerV1, NoteV1, ReceiptV1, SendV1, SessionV1};
 
@@ -38,6 +39,33 @@ pub(super) fn session(
     key: &SessionKey,
 ) -> Result<Option<SessionV1>, StoreError> {
     engine.get(&key::session(key))?.map(|bytes| value::decode("session", &bytes)).transpose()
+}
+
+pub(super) fn kept(
+    engine: &impl Engine,
+    shelf: Shelf,
+    key: &str,
+) -> Result<Option<Vec<u8>>, StoreError> {
+    engine.get(&key::kept(shelf, key))
+}
+
+pub(super) fn kept_under(
+    engine: &impl Engine,
+    shelf: Shelf,
+    prefix: &str,
+    limit: usize,
+) -> Result<Vec<(String, Vec<u8>)>, StoreError> {
+    let mut rows = Vec::new();
+    if limit == 0 {
+        return Ok(rows);
+    }
+    let range = key::under(&key::kept(shelf, prefix));
+    engine.scan(&range, Direction::Forward, &mut |key, bytes| {
+        let key = key.get(1..).unwrap_or_default();
+        rows.push((String::from_utf8_lossy(key).into_owned(), bytes.to_vec()));
+        if rows.len() < limit { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    })?;
+    Ok(rows)
 }
 
 /// What is known of `message`: open turns, then receipts, then notes, each the newest first.
