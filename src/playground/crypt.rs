@@ -31,9 +31,14 @@ pub enum OpenError {
 
 /// Encrypts `plaintext` under the app's encrypt key: base64 of the vector and the ciphertext.
 pub fn seal(encrypt_key: &str, vector: [u8; BLOCK_BYTES], plaintext: &str) -> String {
+    seal_bytes(encrypt_key, vector, plaintext.as_bytes())
+}
+
+/// [`seal`] for bytes that need not be text.
+pub fn seal_bytes(encrypt_key: &str, vector: [u8; BLOCK_BYTES], plaintext: &[u8]) -> String {
     let key: [u8; 32] = Sha256::digest(encrypt_key.as_bytes()).into();
     let cipher = cbc::Encryptor::<Aes256>::new(&key.into(), &vector.into());
-    let mut padded = plaintext.as_bytes().to_vec();
+    let mut padded = plaintext.to_vec();
     padded.resize((plaintext.len() / BLOCK_BYTES + 1) * BLOCK_BYTES, 0);
     // The buffer always has room for the padding, so this cannot fail.
     let sealed = cipher.encrypt_padded::<Pkcs7>(&mut padded, plaintext.len()).unwrap_or_default();

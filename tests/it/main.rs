@@ -10,6 +10,8 @@ mod engine;
 #[cfg(test)]
 mod groups;
 #[cfg(test)]
+mod hostile;
+#[cfg(test)]
 mod life;
 #[cfg(test)]
 #[path = "../support/llm_script.rs"]

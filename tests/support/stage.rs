@@ -250,6 +250,18 @@ impl Stage {
         assert!(Command::new("kill").args([&signal, &id]).status().unwrap().success());
     }
 
+    /// The process id of the daemon.
+    pub(crate) fn process_id(&self) -> u32 {
+        self.daemon.as_ref().unwrap().id()
+    }
+
+    /// Lowers how many files and sockets the daemon may have open.
+    pub(crate) fn limit_open_files(&self, count: u32) {
+        let id = self.process_id().to_string();
+        let limit = format!("--nofile={count}");
+        assert!(Command::new("prlimit").args(["--pid", &id, &limit]).status().unwrap().success());
+    }
+
     /// What the daemon logged so far.
     pub(crate) fn log(&self) -> String {
         fs::read_to_string(self.path("daemon.log")).unwrap_or_default()

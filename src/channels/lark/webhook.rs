@@ -14,7 +14,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, Request, State};
-use axum::http::header::CONTENT_TYPE;
+use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Json, Response};
 use axum::routing::post;
@@ -140,17 +140,19 @@ async fn read_body(body: Body, bytes_max: usize) -> Result<Vec<u8>, Refusal> {
     Ok(read)
 }
 
+/// The body has to be JSON as it is. It is never unpacked: the platform does not compress, and a
+/// small packed body can be a huge one.
 fn require_json(headers: &HeaderMap) -> Result<(), Refusal> {
-    let essence = headers
-        .get(CONTENT_TYPE)
-        .and_then(|value| value.to_str().ok())
-        .and_then(|value| value.split(';').next())
-        .unwrap_or("");
-    if essence.trim().eq_ignore_ascii_case("application/json") {
-        Ok(())
-    } else {
-        Err(Refusal::NotJson)
+    let is = |name, word: &str| {
+        let mut values = headers.get_all(name).iter().filter_map(|value| value.to_str().ok());
+        let only = values.next().filter(|_value| values.next().is_none());
+        let essence = only.and_then(|value| value.split(';').next()).unwrap_or("");
+        essence.trim().eq_ignore_ascii_case(word)
+    };
+    if headers.contains_key(CONTENT_ENCODING) && !is(CONTENT_ENCODING, "identity") {
+        return Err(Refusal::Encoded);
     }
+    if is(CONTENT_TYPE, "application/json") { Ok(()) } else { Err(Refusal::NotJson) }
 }
 
 #[cfg(test)]

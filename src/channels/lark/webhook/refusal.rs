@@ -21,6 +21,8 @@ pub(super) enum Refusal {
     BodyBroken,
     /// The content type is not JSON.
     NotJson,
+    /// The body is compressed.
+    Encoded,
     /// No JSON, no envelope that opens, or no event inside.
     Undecodable,
     /// In the clear, although a key is configured.
@@ -48,7 +50,7 @@ impl Refusal {
             Self::WrongMethod => StatusCode::METHOD_NOT_ALLOWED,
             Self::UnknownBot => StatusCode::NOT_FOUND,
             Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
-            Self::NotJson => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            Self::NotJson | Self::Encoded => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::BodyBroken | Self::Undecodable | Self::NotEncrypted => StatusCode::BAD_REQUEST,
             Self::Unsigned | Self::WrongSignature => StatusCode::UNAUTHORIZED,
             Self::WrongToken | Self::WrongApp => StatusCode::FORBIDDEN,
@@ -66,6 +68,7 @@ impl Refusal {
             Self::TooLarge => "body_too_large",
             Self::BodyBroken => "body_incomplete",
             Self::NotJson => "unsupported_media_type",
+            Self::Encoded => "unsupported_encoding",
             Self::Undecodable => "undecodable",
             Self::NotEncrypted => "not_encrypted",
             Self::Unsigned => "signature_missing",
@@ -85,6 +88,7 @@ impl Refusal {
             Self::TooLarge => "The body is too large",
             Self::BodyBroken => "The body is incomplete",
             Self::NotJson => "The content type must be application/json",
+            Self::Encoded => "The body must not be compressed",
             Self::Undecodable => "The body cannot be decoded",
             Self::NotEncrypted => "The body must be encrypted",
             Self::Unsigned => "The signature is missing",
