@@ -58,6 +58,7 @@ mod send;
 mod server;
 mod settings;
 mod state;
+mod switches;
 mod time;
 mod tokens;
 mod verbs;
@@ -71,8 +72,10 @@ pub use people::{PlaygroundError, Say};
 pub use push::{PushKind, PushRecord};
 pub use seen::{SeenMessage, SeenReaction};
 pub use settings::{AppSettings, GroupMessages, Settings};
-pub use state::{
-    CallRecord, OwnReactions, RateLimits, RetryEventId, RetrySignature, Switches, UuidRepeat,
+pub use state::CallRecord;
+pub use switches::{
+    AtAllDelivery, AtAllEntry, BotSender, ErrorStatus, OwnReactions, RateLimits, RetryEventId,
+    RetrySignature, Switches, UuidRepeat, UuidScope,
 };
 pub use verbs::{Handshake, RawPush};
 pub use world::{Chat, ChatKind, User};

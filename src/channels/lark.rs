@@ -10,6 +10,8 @@ mod bot;
 mod content;
 mod crypto;
 mod event;
+#[cfg(feature = "test-support")]
+pub mod fuzzing;
 mod identity;
 mod outlet;
 mod settings;

@@ -9,6 +9,7 @@ use super::push::{About, enqueue};
 use super::reactions::known_emoji;
 use super::settings::GroupMessages;
 use super::state::{Shared, State};
+use super::switches::AtAllDelivery;
 use super::wire;
 use super::world::{Actor, App, Chat, ChatKind, MESSAGES_MAX, Mention, Message, Reaction};
 
@@ -135,8 +136,8 @@ pub(crate) fn say(shared: &Arc<Shared>, say: &Say) -> Result<String, PlaygroundE
     let message = compose(state, say, &chat, &user.open_id, shared.now_ms())?;
     let message_id = message.message_id.clone();
     state.world.insert(message.clone());
-    let event = wire::received_event(&state.world, &chat, &message);
-    for app in listeners(state, &chat, &message.mentions) {
+    let event = wire::received_event(&state.world, &chat, &message, state.switches);
+    for app in listeners(state, &chat, &message) {
         let about = About {
             event_type: "im.message.receive_v1",
             lane: &chat.chat_id,
@@ -152,12 +153,14 @@ pub(crate) fn say(shared: &Arc<Shared>, say: &Say) -> Result<String, PlaygroundE
 }
 
 /// The apps that the platform tells of a message of a user.
-fn listeners(state: &State, chat: &Chat, mentions: &[Mention]) -> Vec<App> {
+fn listeners(state: &State, chat: &Chat, message: &Message) -> Vec<App> {
+    let all_wakes = state.switches.at_all_delivery == AtAllDelivery::Pushed;
     let apps = chat.bots.iter().filter_map(|bot| state.world.app(bot));
     apps.filter(|app| {
         chat.kind == ChatKind::P2p
             || app.group_messages == GroupMessages::All
-            || mentions.iter().any(|mention| mention.open_id == app.open_id)
+            || (message.mentions_all && all_wakes)
+            || message.mentions.iter().any(|mention| mention.open_id == app.open_id)
     })
     .cloned()
     .collect()

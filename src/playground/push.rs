@@ -15,7 +15,8 @@ use serde_json::Value;
 pub(crate) use sender::{Signed, build_client, post, sign_body, sign_event};
 
 use super::limits::PUSH_LADDER;
-use super::state::{RetryEventId, RetrySignature, Shared, State};
+use super::state::{Shared, State};
+use super::switches::{RetryEventId, RetrySignature};
 use super::wire;
 use super::world::App;
 use crate::base::Timestamp;

@@ -18,7 +18,8 @@ use super::limits::{
 };
 use super::refusal::{Refusal, success};
 use super::request::{self, Query};
-use super::state::{RateLimits, Shared, State, UuidRepeat, UuidState};
+use super::state::{Shared, State, UuidState};
+use super::switches::{RateLimits, UuidRepeat, UuidScope};
 use super::tokens::caller;
 use super::wire;
 use super::world::{Actor, Chat, ChatKind, MESSAGES_MAX, Message};
@@ -174,7 +175,7 @@ fn claim(state: &mut State, order: &Order, now_ms: u64) -> Result<Option<Value>,
     let Some(uuid) = &order.uuid else {
         return Ok(None);
     };
-    let key = (order.app_id.clone(), uuid.clone());
+    let key = (uuid_scope(state, order), uuid.clone());
     let life_ms = UUID_LIFE.most * 1_000;
     match state.uuids.get(&key) {
         Some((_, UuidState::InFlight)) => {
@@ -193,12 +194,27 @@ fn claim(state: &mut State, order: &Order, now_ms: u64) -> Result<Option<Value>,
     Ok(None)
 }
 
+/// Among which calls the `uuid` of this one must be unique.
+fn uuid_scope(state: &State, order: &Order) -> String {
+    let app_id = &order.app_id;
+    match (state.switches.uuid_scope, &order.target) {
+        (UuidScope::App, _any) => app_id.clone(),
+        (UuidScope::Endpoint, Target::Receiver { .. }) => format!("{app_id}/create"),
+        (UuidScope::Endpoint, Target::Message { .. }) => format!("{app_id}/reply"),
+        (UuidScope::Chat, Target::Receiver { id, .. }) => format!("{app_id}/{id}"),
+        (UuidScope::Chat, Target::Message { message_id, .. }) => {
+            let chat = state.world.messages.get(message_id).map(|parent| &parent.chat_id);
+            format!("{app_id}/{}", chat.map_or("", String::as_str))
+        }
+    }
+}
+
 fn finish(shared: &Arc<Shared>, order: &Order) -> Result<Value, Refusal> {
     let now_ms = shared.now_ms();
     let mut state = shared.lock();
     let made = create(&mut state, order, now_ms);
     if let Some(uuid) = &order.uuid {
-        let key = (order.app_id.clone(), uuid.clone());
+        let key = (uuid_scope(&state, order), uuid.clone());
         match &made {
             Ok(message) => {
                 let done = UuidState::Done(message.message_id.clone());

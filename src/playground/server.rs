@@ -22,6 +22,7 @@ use super::faults::{Endpoint, FaultAction};
 use super::refusal::Refusal;
 use super::send::Slow;
 use super::state::{CallRecord, Shared};
+use super::switches::ErrorStatus;
 use super::{amend, control, reactions, read, send, tokens};
 
 /// The largest request body that is read at all.
@@ -149,7 +150,11 @@ async fn answer(
     shared.lock().record_call(call);
     shared.changed();
     match outcome {
-        Some(response) => Ok(finish(response, &log_id).await),
+        Some(response) => {
+            let mut response = finish(response, &log_id).await;
+            settle_status(&mut response, shared.lock().switches.error_status);
+            Ok(response)
+        }
         None => Err(Dropped),
     }
 }
@@ -172,6 +177,17 @@ fn code_of(response: &Response<Body>) -> i64 {
     let refusal = response.extensions().get::<Refusal>();
     let other = i64::from(!response.status().is_success()) * 9_499;
     refusal.map_or(other, |refusal| refusal.code)
+}
+
+/// Which HTTP status a refusal has is documented for few; its code and headers stay.
+fn settle_status(response: &mut Response<Body>, error_status: ErrorStatus) {
+    if error_status == ErrorStatus::Ok && response.extensions().get::<Refusal>().is_some() {
+        *response.status_mut() = match response.status() {
+            StatusCode::TOO_MANY_REQUESTS => StatusCode::BAD_REQUEST,
+            status if status.is_client_error() => StatusCode::OK,
+            status => status,
+        };
+    }
 }
 
 /// Puts in the log id, and the body of a refusal.

@@ -6,13 +6,14 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use tokio::sync::{Semaphore, watch};
 
 use super::dice::Dice;
 use super::faults::{Endpoint, FaultTable};
 use super::push::{Delivery, PushRecord, Retry};
 use super::settings::Settings;
+use super::switches::Switches;
 use super::time::SimClock;
 use super::tokens::Tokens;
 use super::world::{App, World};
@@ -23,95 +24,6 @@ use crate::task::TaskSet;
 pub(crate) const PUSHES_AT_ONCE: usize = 64;
 /// How many records of pushes and of calls are kept; the oldest go first.
 const RECORDS_MAX: usize = 100_000;
-
-/// What is settled differently by different tests where the real platform is unsure.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Switches {
-    /// How the repeat of a `uuid` is answered.
-    pub uuid_repeat: UuidRepeat,
-    /// Whether a retried push keeps its event id.
-    pub retry_event_id: RetryEventId,
-    /// Whether a retried push is signed again.
-    pub retry_signature: RetrySignature,
-    /// Whether rate limits are enforced (5/s per chat, 50/s and 1000/min per API and app).
-    pub rate_limits: RateLimits,
-    /// Whether an app is told of the reactions it made itself.
-    pub own_reactions: OwnReactions,
-    /// For how long a message may be edited, in seconds; `None`: for ever.
-    pub edit_window_s: Option<u64>,
-    /// For how long a message may be recalled by its bot, in seconds; `None`: for ever.
-    pub recall_window_s: Option<u64>,
-}
-
-impl Default for Switches {
-    fn default() -> Self {
-        Self {
-            uuid_repeat: UuidRepeat::First,
-            retry_event_id: RetryEventId::Same,
-            retry_signature: RetrySignature::Fresh,
-            rate_limits: RateLimits::Off,
-            own_reactions: OwnReactions::Silent,
-            edit_window_s: None,
-            recall_window_s: Some(24 * 60 * 60),
-        }
-    }
-}
-
-macro_rules! switch {
-    ($(#[$doc:meta])* $name:ident { $($(#[$arm_doc:meta])* $arm:ident),* $(,)? }) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-        #[serde(rename_all = "snake_case")]
-        pub enum $name { $($(#[$arm_doc])* $arm),* }
-    };
-}
-
-switch!(
-    /// How the repeat of a `uuid` is answered.
-    UuidRepeat {
-        /// With the first message, as a success.
-        First,
-        /// With an error (230001).
-        Error,
-    }
-);
-switch!(
-    /// Whether a retried push keeps its event id.
-    RetryEventId {
-        /// It does.
-        Same,
-        /// Each try has its own.
-        New,
-    }
-);
-switch!(
-    /// Whether a retried push is signed again. With a new event id it always is.
-    RetrySignature {
-        /// New time stamp, nonce, vector and signature.
-        Fresh,
-        /// Exactly the bytes and headers of the first try.
-        Old,
-    }
-);
-switch!(
-    /// Whether rate limits are enforced.
-    RateLimits {
-        /// They are not.
-        Off,
-        /// They are.
-        On,
-    }
-);
-switch!(
-    /// Whether an app is told of its own reactions.
-    OwnReactions {
-        /// It is not.
-        Silent,
-        /// It is, as the real platform does for apps that subscribe to reactions.
-        Pushed,
-    }
-);
 
 /// One call of the platform API.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -148,7 +60,7 @@ pub(crate) struct State {
     pub(crate) faults: FaultTable,
     pub(crate) dice: Dice,
     pub(crate) tokens: Tokens,
-    /// By app and `uuid`: since when, and what it stands for.
+    /// By scope and `uuid`: since when, and what it stands for.
     pub(crate) uuids: HashMap<(String, String), (u64, UuidState)>,
     pub(crate) windows: HashMap<String, Window>,
     /// Deliveries that wait for their first try, by chat. A key is here while its lane runs.

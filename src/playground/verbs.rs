@@ -9,7 +9,8 @@ use super::crypt;
 use super::people::PlaygroundError;
 use super::push::{self, Delivery, PushRecord, Signed};
 use super::settings::AppSettings;
-use super::state::{RetryEventId, Shared};
+use super::state::Shared;
+use super::switches::RetryEventId;
 use super::world::{App, Chat, ChatKind, User};
 
 /// A body that a test wrote itself.

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use super::switches::{AtAllEntry, BotSender, Switches};
 use super::world::{Actor, App, Chat, Mention, Message, Reaction, User, World};
 
 /// The message object of create, reply, edit, GET and list.
@@ -100,8 +101,26 @@ fn pushed_mention(mention: &Mention) -> Value {
     })
 }
 
+/// The entry of @all, if it has one.
+fn everybody(world: &World, entry: AtAllEntry) -> Option<Value> {
+    let user_id = match entry {
+        AtAllEntry::Absent => return None,
+        AtAllEntry::Key => "",
+        AtAllEntry::Word => "all",
+    };
+    Some(json!({
+        "key": "@_all", "id": {"union_id": "", "user_id": user_id, "open_id": ""},
+        "name": "所有人", "tenant_key": world.tenant_key,
+    }))
+}
+
 /// The `event` of `im.message.receive_v1`.
-pub(crate) fn received_event(world: &World, chat: &Chat, message: &Message) -> Value {
+pub(crate) fn received_event(
+    world: &World,
+    chat: &Chat,
+    message: &Message,
+    switches: Switches,
+) -> Value {
     let sender = match &message.sender {
         Actor::User(open_id) => match world.user(open_id) {
             Some(user) => json!({
@@ -115,7 +134,11 @@ pub(crate) fn received_event(world: &World, chat: &Chat, message: &Message) -> V
         Actor::App(app_id) => {
             let open_id = world.app(app_id).map_or("", |app| &app.open_id);
             json!({
-                "sender_id": {"open_id": open_id}, "sender_type": "bot",
+                "sender_id": {"open_id": open_id},
+                "sender_type": match switches.bot_sender {
+                    BotSender::Bot => "bot",
+                    BotSender::App => "app",
+                },
                 "tenant_key": world.tenant_key,
             })
         }
@@ -131,9 +154,12 @@ pub(crate) fn received_event(world: &World, chat: &Chat, message: &Message) -> V
     });
     if let Some(object) = object.as_object_mut() {
         put_places(object, message);
-        if !message.mentions.is_empty() {
-            let mentions = message.mentions.iter().map(pushed_mention);
-            object.insert("mentions".to_owned(), mentions.collect());
+        let everybody =
+            message.mentions_all.then(|| everybody(world, switches.at_all_entry)).flatten();
+        let mentions: Vec<Value> =
+            message.mentions.iter().map(pushed_mention).chain(everybody).collect();
+        if !mentions.is_empty() {
+            object.insert("mentions".to_owned(), Value::Array(mentions));
         }
     }
     json!({"sender": sender, "message": object})

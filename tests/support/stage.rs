@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use larkspur::base::SystemClock;
 use larkspur::net::{HttpFactory, HttpSettings, read_capped};
-use larkspur::playground::{Playground, SeenMessage, Settings};
+use larkspur::playground::{Playground, SeenMessage, Settings, Switches};
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
@@ -76,6 +76,9 @@ impl Stage {
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let stage = Self { sim, model, root, port, daemon: None, _cancel: cancel.drop_guard() };
         stage.write_files(&options, has_model);
+        let position = std::env::var("LARKSPUR_SWITCHES").ok();
+        let position = position.map_or(0, |text| text.parse().expect("a number"));
+        stage.sim.switch(|switches| *switches = Switches::in_position(position));
         stage.sim.set_event_url(&stage.url("/lark/assistant/events"));
         stage
     }

@@ -10,7 +10,8 @@ use serde_json::json;
 
 use super::{Answer, read, shown};
 use crate::playground::people::{self, Say};
-use crate::playground::state::{RetryEventId, Shared};
+use crate::playground::state::Shared;
+use crate::playground::switches::RetryEventId;
 use crate::playground::verbs::{self, RawPush};
 
 type Sim = Extracted<Arc<Shared>>;

@@ -1,0 +1,209 @@
+//! Switches: where the real platform is not documented, each answer that it may give.
+//!
+//! The tests from outside pass in every position of each switch.
+
+use serde::{Deserialize, Serialize};
+
+macro_rules! switch {
+    ($(#[$doc:meta])* $name:ident { $($(#[$arm_doc:meta])* $arm:ident),* $(,)? }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+        #[serde(rename_all = "snake_case")]
+        pub enum $name { $($(#[$arm_doc])* $arm),* }
+
+        impl $name {
+            const POSITIONS: &[Self] = &[$(Self::$arm),*];
+        }
+    };
+}
+
+macro_rules! switches {
+    ($($(#[$doc:meta])* $field:ident: $kind:ident,)*) => {
+        /// What is settled differently by different tests where the real platform is unsure.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+        #[serde(deny_unknown_fields, default)]
+        pub struct Switches {
+            $($(#[$doc])* pub $field: $kind,)*
+            /// For how long a message may be edited, in seconds; `None`: for ever.
+            pub edit_window_s: Option<u64>,
+            /// For how long a message may be recalled by its bot, in seconds; `None`: for ever.
+            pub recall_window_s: Option<u64>,
+        }
+
+        impl Switches {
+            /// How many sets of positions [`Switches::in_position`] tells apart.
+            pub const POSITIONS: usize = {
+                let mut most = 0;
+                $(if $kind::POSITIONS.len() > most { most = $kind::POSITIONS.len(); })*
+                most
+            };
+
+            /// Every switch in its position of that number, counted from 0 and around. Position 0
+            /// is the default; all of them together show each switch in each position.
+            pub fn in_position(number: usize) -> Self {
+                let around = |positions: usize| number % positions;
+                Self {
+                    $($field: $kind::POSITIONS
+                        .get(around($kind::POSITIONS.len()))
+                        .copied()
+                        .unwrap_or_default(),)*
+                    edit_window_s: None,
+                    recall_window_s: Some(24 * 60 * 60),
+                }
+            }
+        }
+    };
+}
+
+impl Default for Switches {
+    fn default() -> Self {
+        Self::in_position(0)
+    }
+}
+
+switches! {
+    /// How the repeat of a `uuid` is answered.
+    uuid_repeat: UuidRepeat,
+    /// Among which calls a `uuid` must be unique.
+    uuid_scope: UuidScope,
+    /// Whether a retried push keeps its event id.
+    retry_event_id: RetryEventId,
+    /// Whether a retried push is signed again.
+    retry_signature: RetrySignature,
+    /// Whether rate limits are enforced (5/s per chat, 50/s and 1000/min per API and app).
+    rate_limits: RateLimits,
+    /// Whether an app is told of the reactions it made itself.
+    own_reactions: OwnReactions,
+    /// The HTTP status of refusals.
+    error_status: ErrorStatus,
+    /// Whether @all wakes an app that hears of mentions only.
+    at_all_delivery: AtAllDelivery,
+    /// How @all stands in `mentions`.
+    at_all_entry: AtAllEntry,
+    /// What a bot is called as a sender.
+    bot_sender: BotSender,
+}
+
+switch!(
+    /// How the repeat of a `uuid` is answered (section 11, question 4).
+    UuidRepeat {
+        /// With the first message, as a success.
+        #[default]
+        First,
+        /// With an error (230001).
+        Error,
+    }
+);
+switch!(
+    /// Among which calls a `uuid` must be unique (section 11, question 4).
+    UuidScope {
+        /// All of the app's.
+        #[default]
+        App,
+        /// The app's into one chat.
+        Chat,
+        /// The app's of one endpoint: create and reply do not know each other's.
+        Endpoint,
+    }
+);
+switch!(
+    /// Whether a retried push keeps its event id (section 11, question 2).
+    RetryEventId {
+        /// It does.
+        #[default]
+        Same,
+        /// Each try has its own.
+        New,
+    }
+);
+switch!(
+    /// Whether a retried push is signed again (section 11, question 2). With a new event id it
+    /// always is.
+    RetrySignature {
+        /// New time stamp, nonce, vector and signature.
+        #[default]
+        Fresh,
+        /// Exactly the bytes and headers of the first try.
+        Old,
+    }
+);
+switch!(
+    /// Whether rate limits are enforced.
+    RateLimits {
+        /// They are not.
+        #[default]
+        Off,
+        /// They are.
+        On,
+    }
+);
+switch!(
+    /// Whether an app is told of its own reactions.
+    OwnReactions {
+        /// It is not.
+        #[default]
+        Silent,
+        /// It is, as the real platform does for apps that subscribe to reactions.
+        Pushed,
+    }
+);
+switch!(
+    /// The HTTP status of refusals (section 11, question 9).
+    ErrorStatus {
+        /// 400, 404 and 429, as the documents say of most.
+        #[default]
+        Documented,
+        /// 200 with a code other than 0, as some endpoints do.
+        Ok,
+    }
+);
+switch!(
+    /// Whether @all wakes an app that hears of mentions only (section 11, question 8).
+    AtAllDelivery {
+        /// It does not.
+        #[default]
+        Kept,
+        /// It does.
+        Pushed,
+    }
+);
+switch!(
+    /// How @all stands in `mentions` (section 11, question 8).
+    AtAllEntry {
+        /// Not at all.
+        #[default]
+        Absent,
+        /// Under the key `@_all`, with empty ids.
+        Key,
+        /// Under the key `@_all`, its id being the word `all`.
+        Word,
+    }
+);
+switch!(
+    /// What a bot is called as the sender of a pushed message (section 2.1).
+    BotSender {
+        /// `bot`, as the document of the event says.
+        #[default]
+        Bot,
+        /// `app`, as the history says.
+        App,
+    }
+);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_positions_together_show_every_switch_in_every_position() {
+        assert_eq!(Switches::POSITIONS, 3);
+        let all: Vec<Switches> = (0..Switches::POSITIONS).map(Switches::in_position).collect();
+        for scope in UuidScope::POSITIONS {
+            assert!(all.iter().any(|switches| switches.uuid_scope == *scope));
+        }
+        for status in ErrorStatus::POSITIONS {
+            assert!(all.iter().any(|switches| switches.error_status == *status));
+        }
+        assert_eq!(Switches::in_position(0), Switches::default());
+    }
+}
