@@ -38,8 +38,22 @@ pub enum SecretRef {
     Env(String),
     /// `"file:PATH"`: the trimmed content of a file.
     File(String),
+    /// A reference of a kind that nobody here can follow (`enc:…`, `vault:…`, `ENV:…`), by its
+    /// first word. To take it for the secret itself would send it to a platform.
+    Unknown(String),
     /// The secret itself; works in development, and `check` warns.
     Literal(Secret),
+}
+
+/// The longest first word of a reference, in bytes.
+const SCHEME_BYTES_MAX: usize = 16;
+
+/// The word before the first colon, if it looks like the kind of a reference.
+fn scheme_of(text: &str) -> Option<&str> {
+    let (word, _rest) = text.split_once(':')?;
+    let is_word = word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_+-".contains(&byte));
+    let begins_as_word = word.starts_with(|first: char| first.is_ascii_alphabetic());
+    (is_word && begins_as_word && (2..=SCHEME_BYTES_MAX).contains(&word.len())).then_some(word)
 }
 
 impl SecretRef {
@@ -52,6 +66,8 @@ impl SecretRef {
             Self::Env(name.to_owned())
         } else if let Some(path) = text.strip_prefix("file:") {
             Self::File(path.to_owned())
+        } else if let Some(scheme) = scheme_of(text) {
+            Self::Unknown(scheme.to_owned())
         } else {
             Self::Literal(Secret::new(text))
         })
@@ -65,6 +81,17 @@ mod tests {
     #[test]
     fn a_secret_does_not_print_itself() {
         assert_eq!(format!("{:?}", Secret::new("s3cret")), "[secret]");
+    }
+
+    #[test]
+    fn a_reference_that_nobody_can_follow_is_not_taken_for_the_secret() {
+        for (text, scheme) in [("enc:abc", "enc"), ("ENV:NAME", "ENV"), ("vault:kv/a#b", "vault")] {
+            let read = SecretRef::parse(text);
+            assert!(matches!(&read, Some(SecretRef::Unknown(s)) if s == scheme), "{read:?}");
+        }
+        for text in ["plain", "sk-1234", "a:b", "中:b", "with space:x", ":x", "1ab:x"] {
+            assert!(matches!(SecretRef::parse(text), Some(SecretRef::Literal(_))), "{text}");
+        }
     }
 
     #[test]

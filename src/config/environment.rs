@@ -51,6 +51,9 @@ impl Environment {
     pub fn secret(&self, reference: &SecretRef, root: &Path) -> Result<Secret, String> {
         match reference {
             SecretRef::Literal(secret) => Ok(secret.clone()),
+            SecretRef::Unknown(scheme) => {
+                Err(format!("`{scheme}:` is no way to write a secret; write env:NAME or file:PATH"))
+            }
             SecretRef::Env(name) => match self.get(name) {
                 Some(value) if !value.is_empty() => Ok(Secret::new(value)),
                 Some(_) | None => Err(format!("the environment variable {name} is not set")),

@@ -4,6 +4,8 @@
 #[cfg(test)]
 mod admin;
 #[cfg(test)]
+mod cases;
+#[cfg(test)]
 mod commands;
 #[cfg(test)]
 mod engine;

@@ -1,0 +1,5 @@
+//! Bug reports of others, fed to the running daemon from outside. One file a component; each test
+//! is named after its case.
+
+#[cfg(test)]
+mod config;
