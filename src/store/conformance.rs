@@ -4,7 +4,7 @@
 //! reports by panicking. It only sees the port, so it holds for any implementation.
 
 mod model;
-mod sample;
+pub(super) mod sample;
 
 use std::sync::Arc;
 
@@ -329,6 +329,13 @@ pub async fn a_shelf_gives_back_what_was_put_there_and_nothing_of_another(subjec
     assert_eq!(keys("b/", 9).await, ["b/1", "b/2"]);
     assert_eq!(keys("", 3).await, ["a/1", "b", "b/1"]);
     assert_eq!(keys("", 0).await, [""; 0]);
+    let behind = async |after: &str| {
+        let rows = done(store.kept_after(Shelf::Usage, after, 2).await);
+        rows.into_iter().map(|(key, _value)| key).collect::<Vec<_>>()
+    };
+    assert_eq!(behind("").await, ["a/1", "b"]);
+    assert_eq!(behind("b").await, ["b/1", "b/2"]);
+    assert_eq!(behind("b/2").await, [""; 0]);
     let drop = Change::DropKept { shelf: Shelf::Usage, key: "b/1".to_owned() };
     done(store.commit(vec![drop, put(Shelf::Usage, "b/2", b"new")]).await);
     assert_eq!(keys("b/", 9).await, ["b/2"]);

@@ -219,6 +219,16 @@ impl<E: Engine> Store for KvStore<E> {
         self.read("kept_under", move |engine| read::kept_under(engine, shelf, &prefix, limit)).await
     }
 
+    async fn kept_after(
+        &self,
+        shelf: Shelf,
+        after: &str,
+        limit: usize,
+    ) -> Result<Vec<(String, Vec<u8>)>, StoreError> {
+        let after = after.to_owned();
+        self.read("kept_after", move |engine| read::kept_after(engine, shelf, &after, limit)).await
+    }
+
     async fn find(&self, message: &MessageId) -> Result<Option<Found>, StoreError> {
         let message = message.clone();
         let next_note = self.next_note.load(Ordering::Relaxed);

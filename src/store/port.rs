@@ -166,7 +166,8 @@ pub trait Store: Send + Sync {
     /// Keeps a note in the ring. Not durable on return, and lost if the store is overloaded.
     fn note(&self, note: NoteV1);
 
-    /// All open turns in the order of acceptance.
+    /// All open turns in the order of acceptance. One whose row cannot be read is reported, left
+    /// where it is, and left out here.
     async fn open_turns(&self) -> Result<Vec<(TurnId, InboxV1)>, StoreError>;
 
     /// A turn's journal in order.
@@ -190,6 +191,15 @@ pub trait Store: Send + Sync {
         &self,
         shelf: Shelf,
         prefix: &str,
+        limit: usize,
+    ) -> Result<Vec<(String, Vec<u8>)>, StoreError>;
+
+    /// The records of a shelf behind the key `after`, in the order of their keys, at most `limit`,
+    /// for going through a shelf page by page.
+    async fn kept_after(
+        &self,
+        shelf: Shelf,
+        after: &str,
         limit: usize,
     ) -> Result<Vec<(String, Vec<u8>)>, StoreError>;
 

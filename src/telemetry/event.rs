@@ -78,6 +78,13 @@ pub enum Event<'a> {
         /// From acceptance to here.
         elapsed_ms: u64,
     },
+    /// An operator had a failed turn done again.
+    Replayed {
+        /// The turn that failed.
+        failed: &'a dyn Shown,
+        /// The turn that does it again.
+        turn: &'a dyn Shown,
+    },
     /// A turn could not go on and will be taken up again.
     TurnFailed {
         /// The turn.
@@ -89,6 +96,15 @@ pub enum Event<'a> {
     Recovered {
         /// How many turns.
         turns: usize,
+    },
+    /// A stored record cannot be read. It is left where it is, and what it stands for is not done.
+    RecordUnreadable {
+        /// Which kind of record.
+        kind: &'a str,
+        /// Its key.
+        key: &'a dyn Shown,
+        /// Why.
+        error: &'a dyn Shown,
     },
     /// Unfinished work is for a bot that does not run: it waits for a start with that bot.
     TurnLeftOpen {
@@ -205,11 +221,17 @@ impl Event<'_> {
             Self::TurnClosed { turn, verdict, elapsed_ms } => {
                 info!(event = "turn_closed", %turn, verdict, elapsed_ms, "a turn ended");
             }
+            Self::Replayed { failed, turn } => {
+                info!(event = "replayed", %failed, %turn, "a failed turn is done again");
+            }
             Self::TurnFailed { turn, error } => {
                 error!(event = "turn_failed", %turn, %error, "a turn could not go on");
             }
             Self::Recovered { turns } => {
                 info!(event = "recovered", turns, "unfinished work is taken up again");
+            }
+            Self::RecordUnreadable { kind, key, error } => {
+                error!(event = "record_unreadable", kind, %key, %error, "a stored record is left out");
             }
             Self::TurnLeftOpen { turn, bot } => {
                 warn!(event = "turn_left_open", %turn, bot, "work waits for a bot that is missing");

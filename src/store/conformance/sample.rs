@@ -13,16 +13,16 @@ fn bot() -> BotName {
 }
 
 /// The turn with the given number; they stand in the order of their numbers.
-pub(super) fn turn(number: u64) -> TurnId {
+pub(in crate::store) fn turn(number: u64) -> TurnId {
     TurnId::from_bytes(u128::from(number).to_be_bytes())
 }
 
 /// The message that starts the turn.
-pub(super) fn trigger(turn: TurnId) -> MessageId {
+pub(in crate::store) fn trigger(turn: TurnId) -> MessageId {
     MessageId::new(format!("om_trigger_{}", turn.simple()))
 }
 
-pub(super) fn inbox_record(turn: TurnId) -> InboxV1 {
+pub(in crate::store) fn inbox_record(turn: TurnId) -> InboxV1 {
     let sender = Sender { id: UserId::new("ou_1"), kind: SenderKind::User, display_name: None };
     let message =
         AgentMessage::from_lark(bot(), ChatId::new("oc_1"), trigger(turn), sender, "部署进度如何?");
@@ -35,15 +35,15 @@ pub(super) fn inbox_record(turn: TurnId) -> InboxV1 {
     }
 }
 
-pub(super) fn inbox(turn: TurnId) -> Change {
+pub(in crate::store) fn inbox(turn: TurnId) -> Change {
     Change::PutInbox { turn, row: Box::new(inbox_record(turn)) }
 }
 
-pub(super) fn journal(turn: TurnId, sequence: u32, entry: &[u8]) -> Change {
+pub(in crate::store) fn journal(turn: TurnId, sequence: u32, entry: &[u8]) -> Change {
     Change::PutJournal { turn, sequence, entry: entry.to_vec() }
 }
 
-pub(super) fn send_record(text: &str) -> SendV1 {
+pub(in crate::store) fn send_record(text: &str) -> SendV1 {
     SendV1 {
         operation: Operation::Create {
             destination: Destination::reply(
@@ -63,15 +63,15 @@ pub(super) fn send_record(text: &str) -> SendV1 {
     }
 }
 
-pub(super) fn send(turn: TurnId, part: u16, text: &str) -> Change {
+pub(in crate::store) fn send(turn: TurnId, part: u16, text: &str) -> Change {
     Change::PutSend { turn, part, send: Box::new(send_record(text)) }
 }
 
-pub(super) fn session_key(text: &str) -> SessionKey {
+pub(in crate::store) fn session_key(text: &str) -> SessionKey {
     SessionKey::new(text)
 }
 
-pub(super) fn session_record(epoch: u64) -> SessionV1 {
+pub(in crate::store) fn session_record(epoch: u64) -> SessionV1 {
     SessionV1 {
         history: vec![Exchange { speaker: Speaker::Assistant, content: format!("line {epoch}") }],
         epoch,
@@ -79,11 +79,11 @@ pub(super) fn session_record(epoch: u64) -> SessionV1 {
     }
 }
 
-pub(super) fn session(key: &SessionKey, epoch: u64) -> Change {
+pub(in crate::store) fn session(key: &SessionKey, epoch: u64) -> Change {
     Change::PutSession { key: key.clone(), session: Box::new(session_record(epoch)) }
 }
 
-pub(super) fn ledger_record(turn: TurnId, verdict: &str) -> LedgerV1 {
+pub(in crate::store) fn ledger_record(turn: TurnId, verdict: &str) -> LedgerV1 {
     LedgerV1 {
         turn,
         iteration: 0,
@@ -97,11 +97,11 @@ pub(super) fn ledger_record(turn: TurnId, verdict: &str) -> LedgerV1 {
     }
 }
 
-pub(super) fn ledger(turn: TurnId, verdict: &str) -> Change {
+pub(in crate::store) fn ledger(turn: TurnId, verdict: &str) -> Change {
     Change::PutLedger(Box::new(ledger_record(turn, verdict)))
 }
 
-pub(super) fn receipt(turn: TurnId, sent: &[&str]) -> ReceiptV1 {
+pub(in crate::store) fn receipt(turn: TurnId, sent: &[&str]) -> ReceiptV1 {
     ReceiptV1 {
         bot: bot(),
         session: session_key("assistant/oc_1"),
@@ -114,11 +114,11 @@ pub(super) fn receipt(turn: TurnId, sent: &[&str]) -> ReceiptV1 {
     }
 }
 
-pub(super) fn close(turn: TurnId, sent: &[&str]) -> Change {
+pub(in crate::store) fn close(turn: TurnId, sent: &[&str]) -> Change {
     Change::CloseTurn { turn, receipt: Box::new(receipt(turn, sent)) }
 }
 
-pub(super) fn note(subject: &str, reason: &str, at: u64) -> NoteV1 {
+pub(in crate::store) fn note(subject: &str, reason: &str, at: u64) -> NoteV1 {
     NoteV1 {
         bot: bot(),
         subject: subject.to_owned(),

@@ -12,11 +12,22 @@ use crate::base::{MessageId, SessionKey, Timestamp, TurnId};
 use crate::store::kept::Shelf;
 use crate::store::port::{Found, StoreError};
 use crate::store::record::{InboxV1, LedgerV1, NoteV1, ReceiptV1, SendV1, SessionV1};
+use crate::telemetry::Event;
 
 pub(super) fn open_turns(engine: &impl Engine) -> Result<Vec<(TurnId, InboxV1)>, StoreError> {
-    collect(engine, &key::all(key::INBOX), |key, bytes| {
-        Ok((key::turn_in("inbox", key)?, value::decode("inbox", bytes)?))
-    })
+    let mut turns = Vec::new();
+    engine.scan(&key::all(key::INBOX), Direction::Forward, &mut |key, bytes| {
+        let turn = key::turn_in("inbox", key);
+        match turn.and_then(|turn| Ok((turn, value::decode("inbox", bytes)?))) {
+            Ok(turn) => turns.push(turn),
+            Err(error) => {
+                let key = hex::encode(key.get(1..).unwrap_or_default());
+                Event::RecordUnreadable { kind: "inbox", key: &key, error: &error }.emit();
+            }
+        }
+        ControlFlow::Continue(())
+    })?;
+    Ok(turns)
 }
 
 pub(super) fn journal(engine: &impl Engine, turn: TurnId) -> Result<Vec<Vec<u8>>, StoreError> {
@@ -55,12 +66,32 @@ pub(super) fn kept_under(
     prefix: &str,
     limit: usize,
 ) -> Result<Vec<(String, Vec<u8>)>, StoreError> {
+    kept_in(engine, &key::under(&key::kept(shelf, prefix)), limit)
+}
+
+pub(super) fn kept_after(
+    engine: &impl Engine,
+    shelf: Shelf,
+    after: &str,
+    limit: usize,
+) -> Result<Vec<(String, Vec<u8>)>, StoreError> {
+    let end = key::under(&key::kept(shelf, "")).end;
+    // The first key behind `after` is `after` and a zero.
+    let mut start = key::kept(shelf, after);
+    start.push(0);
+    kept_in(engine, &KeyRange { start, end }, limit)
+}
+
+fn kept_in(
+    engine: &impl Engine,
+    range: &KeyRange,
+    limit: usize,
+) -> Result<Vec<(String, Vec<u8>)>, StoreError> {
     let mut rows = Vec::new();
     if limit == 0 {
         return Ok(rows);
     }
-    let range = key::under(&key::kept(shelf, prefix));
-    engine.scan(&range, Direction::Forward, &mut |key, bytes| {
+    engine.scan(range, Direction::Forward, &mut |key, bytes| {
         let key = key.get(1..).unwrap_or_default();
         rows.push((String::from_utf8_lossy(key).into_owned(), bytes.to_vec()));
         if rows.len() < limit { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
@@ -115,7 +146,8 @@ pub(super) fn next_note_slot(engine: &impl Engine) -> Result<u32, StoreError> {
     let mut newest = Timestamp::default();
     let mut slots = BTreeSet::new();
     let dated = |key: &[u8], bytes: &[u8]| {
-        let note: Dated = value::decode("note", bytes)?;
+        // A note that cannot be read answers nothing, but it must not keep the store from opening.
+        let Ok(note) = value::decode::<Dated>("note", bytes) else { return Ok(()) };
         if note.at > newest {
             newest = note.at;
             slots.clear();

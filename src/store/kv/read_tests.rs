@@ -1,5 +1,6 @@
 use super::*;
 use crate::base::{BotName, Verdict};
+use crate::store::conformance::sample;
 use crate::store::kv::Batch;
 use crate::store::memory::MemoryEngine;
 
@@ -47,12 +48,29 @@ fn the_newest_note_of_a_ring_that_went_round_stands_before_the_next_slot() {
 }
 
 #[test]
-fn a_record_that_cannot_be_read_is_an_error_and_not_left_out() {
+fn a_row_that_cannot_be_read_does_not_keep_the_others_from_being_found() {
     let engine = ring(&[]);
-    let turn = TurnId::from_bytes([1; 16]);
+    let turn = |number| TurnId::from_bytes([number; 16]);
     let mut batch = Batch::default();
-    batch.put(key::of_turn(key::INBOX, turn), b"\x01{\"bot\":".to_vec());
+    for (number, row) in [(1, &b"\x01{\"bot\":"[..]), (3, b"\x02{}"), (4, b"")] {
+        batch.put(key::of_turn(key::INBOX, turn(number)), row.to_vec());
+    }
+    let row = sample::inbox_record(turn(2));
+    batch.put(key::of_turn(key::INBOX, turn(2)), value::encode("inbox", &row).unwrap());
     engine.apply(&batch).unwrap();
-    let error = open_turns(&engine).unwrap_err();
-    assert!(matches!(error, StoreError::Record { kind: "inbox", .. }));
+    let found: Vec<_> = open_turns(&engine).unwrap().into_iter().map(|(turn, _)| turn).collect();
+    assert_eq!(found, [turn(2)]);
+    for number in [1, 3, 4] {
+        let key = key::of_turn(key::INBOX, turn(number));
+        assert!(engine.get(&key).unwrap().is_some(), "row {number} stays");
+    }
+}
+
+#[test]
+fn a_ring_with_a_note_that_cannot_be_read_goes_on() {
+    let engine = ring(&[(0, 1), (1, 2)]);
+    let mut batch = Batch::default();
+    batch.put(key::note(7), b"\x01{\"at\":".to_vec());
+    engine.apply(&batch).unwrap();
+    assert_eq!(next_note_slot(&engine).unwrap(), 2);
 }
