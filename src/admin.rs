@@ -4,7 +4,9 @@
 //! request comes from: behind a tunnel every address looks like this machine.
 
 mod auth;
+mod events;
 mod routes;
 
 pub use auth::Guard;
+pub use events::events_router;
 pub use routes::{Readiness, router};

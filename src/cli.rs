@@ -3,6 +3,7 @@
 mod admin_client;
 mod arguments;
 mod commands;
+mod events;
 
 use std::ffi::OsString;
 use std::io::Write;

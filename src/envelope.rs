@@ -4,11 +4,13 @@
 //! gateway hands answers to an [`Outlet`]. Neither knows the other. Everything that starts work
 //! enters as an [`AgentMessage`], schedules and webhooks too. No I/O here.
 
+mod failures;
 mod message;
 mod origin;
 mod ports;
 mod reply;
 
+pub use failures::{FailedPage, FailedTurn, Failures, ReplayError, Replayed};
 pub use message::{
     AgentMessage, Attachment, AttachmentKind, Channel, Exchange, Mention, Part, Sender, SenderKind,
     Session, Speaker,

@@ -71,12 +71,18 @@ async fn why(
     }
 }
 
-fn refused(status: StatusCode) -> Response {
+/// A refusal of the guard, or of a daemon that cannot answer now.
+pub(super) fn refused(status: StatusCode) -> Response {
     let code = match status {
         StatusCode::UNAUTHORIZED => "unauthorized",
         StatusCode::FORBIDDEN => "foreign_host",
         _ => "unavailable",
     };
+    problem(status, code)
+}
+
+/// A problem with a stable code.
+pub(super) fn problem(status: StatusCode, code: &str) -> Response {
     let title = status.canonical_reason().unwrap_or_default();
     let body =
         json!({"type": "about:blank", "title": title, "status": status.as_u16(), "code": code});

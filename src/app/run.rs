@@ -210,13 +210,14 @@ impl App {
         let hosts =
             vec![bound.0.to_string(), format!("127.0.0.1:{port}"), format!("localhost:{port}")];
         let guard = Guard::new(self.admin_token()?, hosts);
+        let events = admin::events_router(Arc::new(gateway.clone()), guard.clone());
         let operators = admin::router(
             Arc::new(readiness),
             Arc::new(gateway.clone()),
             self.counters.clone(),
             guard,
         );
-        Ok(lark::router(webhook).merge(operators))
+        Ok(lark::router(webhook).merge(operators).merge(events))
     }
 
     async fn listen(&self) -> Result<TcpListener, AppError> {

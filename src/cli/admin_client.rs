@@ -11,19 +11,89 @@ use crate::net::{HttpFactory, HttpSettings, read_capped};
 /// The longest answer, in bytes.
 const ANSWER_BYTES_MAX: usize = 1 << 20;
 
+/// No answer that could be used.
+#[derive(Debug)]
+pub(super) enum Unanswered {
+    /// No daemon answers; the text says what to do.
+    NoDaemon(String),
+    /// The daemon refuses.
+    Refused {
+        /// What it said, for people.
+        text: String,
+        /// The stable code of its refusal; may be empty.
+        code: String,
+    },
+}
+
+impl Unanswered {
+    /// For people.
+    pub(super) fn text(&self) -> &str {
+        let (Self::NoDaemon(text) | Self::Refused { text, .. }) = self;
+        text
+    }
+}
+
+/// What is asked of the daemon.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verb {
+    /// To tell something.
+    Get,
+    /// To do something.
+    Post,
+}
+
 /// What became of a message.
 ///
 /// # Errors
 /// No daemon answers; the text says what to do.
 pub(super) async fn why(settings: &Settings, message: &str) -> Result<Value, String> {
-    let mut path = url::Url::parse("http://daemon/admin/api/why/").map_err(|e| e.to_string())?;
-    if let Ok(mut segments) = path.path_segments_mut() {
-        segments.pop_if_empty().push(message);
-    }
-    get(settings, path.path()).await
+    let path = path_to(&["why", message]);
+    ask(settings, Verb::Get, &path).await.map_err(|error| error.text().to_owned())
 }
 
-async fn get(settings: &Settings, path: &str) -> Result<Value, String> {
+/// A path of the operators' routes, its segments written as URLs have them.
+pub(super) fn path_to(segments: &[&str]) -> String {
+    let Ok(mut url) = url::Url::parse("http://daemon/admin/api/") else { return String::new() };
+    if let Ok(mut path) = url.path_segments_mut() {
+        path.pop_if_empty().extend(segments);
+    }
+    url.path().to_owned()
+}
+
+/// Asks the daemon and reads its JSON.
+///
+/// # Errors
+/// Nobody answers, or the daemon refuses.
+pub(super) async fn ask(settings: &Settings, verb: Verb, path: &str) -> Result<Value, Unanswered> {
+    let no_daemon = Unanswered::NoDaemon;
+    let (address, token) = address_and_token(settings).map_err(no_daemon)?;
+    let client = HttpFactory::new(HttpSettings::default()).client();
+    let client = client.map_err(|error| no_daemon(error.to_string()))?;
+    let url = format!("http://{address}{path}");
+    let request = match verb {
+        Verb::Get => client.get(url),
+        Verb::Post => client.post(url),
+    };
+    let response = request.bearer_auth(token).send().await.map_err(|error| {
+        let is_down = error.is_connect();
+        let hint = if is_down { "; is it running?" } else { "" };
+        no_daemon(format!("the daemon at {address} does not answer{hint}"))
+    })?;
+    let status = response.status();
+    let body = read_capped(response, ANSWER_BYTES_MAX).await;
+    let body = body.map_err(|error| no_daemon(error.to_string()))?;
+    let answer = serde_json::from_slice::<Value>(&body);
+    if status.is_success() {
+        return answer.map_err(|error| no_daemon(format!("the answer makes no sense: {error}")));
+    }
+    let code = answer.ok().and_then(|problem| Some(problem.get("code")?.as_str()?.to_owned()));
+    Err(Unanswered::Refused {
+        text: format!("the daemon at {address} answers {status}"),
+        code: code.unwrap_or_default(),
+    })
+}
+
+fn address_and_token(settings: &Settings) -> Result<(String, String), String> {
     let kept = |name: &str| {
         let file = settings.data_dir.join(name);
         fs::read_to_string(&file).map(|text| text.trim().to_owned()).map_err(|error| {
@@ -35,19 +105,7 @@ async fn get(settings: &Settings, path: &str) -> Result<Value, String> {
         Some(token) => token.expose().to_owned(),
         None => kept("admin-token")?,
     };
-    let client = HttpFactory::new(HttpSettings::default()).client();
-    let request = client.map_err(|error| error.to_string())?.get(format!("http://{address}{path}"));
-    let response = request.bearer_auth(token).send().await.map_err(|error| {
-        let is_down = error.is_connect();
-        let hint = if is_down { "; is it running?" } else { "" };
-        format!("the daemon at {address} does not answer{hint}")
-    })?;
-    let status = response.status();
-    if !status.is_success() {
-        return Err(format!("the daemon at {address} answers {status}"));
-    }
-    let body = read_capped(response, ANSWER_BYTES_MAX).await.map_err(|error| error.to_string())?;
-    serde_json::from_slice(&body).map_err(|error| format!("the answer makes no sense: {error}"))
+    Ok((address, token))
 }
 
 /// The answer for people, as the chat's `/why` words it.

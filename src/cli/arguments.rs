@@ -42,6 +42,11 @@ pub(super) enum Command {
         #[command(flatten)]
         output: Output,
     },
+    /// List turns that failed, and have them done again
+    Events {
+        #[command(subcommand)]
+        what: EventsCommand,
+    },
     /// Run the playground: the Feishu platform on this machine, driven by HTTP
     Sim {
         /// Where to listen; port 0 takes any free port
@@ -50,6 +55,23 @@ pub(super) enum Command {
         /// Where the bot's events go: the address of the daemon with `/lark/NAME/events`
         #[arg(long, value_name = "URL")]
         event_url: Option<String>,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum EventsCommand {
+    /// List the turns that failed, oldest first
+    Failed(Output),
+    /// Have failed turns done again: each once, however often this is asked for
+    Replay {
+        /// The id of a failed turn, as `larkspur events failed` lists it
+        #[arg(required_unless_present = "all", conflicts_with = "all")]
+        id: Option<String>,
+        /// All that were not done again yet
+        #[arg(long)]
+        all: bool,
+        #[command(flatten)]
+        output: Output,
     },
 }
 

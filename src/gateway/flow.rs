@@ -250,7 +250,7 @@ impl Gateway {
         }
     }
 
-    fn row(&self, message: AgentMessage, lane: Lane) -> InboxV1 {
+    pub(super) fn row(&self, message: AgentMessage, lane: Lane) -> InboxV1 {
         InboxV1 {
             bot: message.reply_fn.destination().bot.clone(),
             message,
@@ -261,7 +261,7 @@ impl Gateway {
     }
 
     /// Control commands never wait in a session's line.
-    fn lane_of(&self, message: &AgentMessage) -> Lane {
+    pub(super) fn lane_of(&self, message: &AgentMessage) -> Lane {
         let classified = self.shared.classifier.classify(&message.content, message.channel);
         match classified.intent {
             Intent::System { .. } | Intent::UnknownCommand { .. } => Lane::Control,

@@ -5,12 +5,13 @@ use std::hash::{BuildHasher, RandomState};
 use tokio::sync::{Mutex, MutexGuard};
 
 use super::bot::BotRuntime;
+use super::failed::{FailedV1, failed_key};
 use super::flow::Gateway;
 use super::split::split_text;
 use crate::base::{Locale, MessageId, Say, SessionKey, TurnId, Verdict, limit};
 use crate::envelope::{Destination, Exchange, Operation, Speaker};
 use crate::store::{
-    Change, ClosingV1, InboxV1, ReceiptV1, SendState, SendV1, SessionV1, StoreError,
+    Change, ClosingV1, InboxV1, Kept, ReceiptV1, SendState, SendV1, SessionV1, StoreError,
 };
 use crate::telemetry::Event;
 
@@ -186,7 +187,7 @@ impl Gateway {
         Ok(Some(session))
     }
 
-    /// Closes a turn: its rows go, the receipt stays.
+    /// Closes a turn: its rows go, the receipt stays, and what failed is kept to be done again.
     pub(super) async fn close(
         &self,
         turn: TurnId,
@@ -195,9 +196,13 @@ impl Gateway {
         sent: Vec<MessageId>,
     ) -> Result<(), StoreError> {
         let verdict = closing.verdict;
-        let change = self.closed(turn, row, closing, sent);
+        let mut changes = Vec::with_capacity(2);
+        if let Some(failed) = FailedV1::of(row, &closing, self.shared.clock.now()) {
+            changes.push(failed.change(&failed_key(turn))?);
+        }
+        changes.push(self.closed(turn, row, closing, sent));
         self.shared.faults.at("close.before");
-        self.shared.store.commit(vec![change]).await?;
+        self.shared.store.commit(changes).await?;
         self.shared.faults.at("close.after");
         let elapsed = self.shared.clock.now().since(row.accepted_at);
         Event::TurnClosed {

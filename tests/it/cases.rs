@@ -3,3 +3,5 @@
 
 #[cfg(test)]
 mod config;
+#[cfg(test)]
+mod dedup;

@@ -10,6 +10,8 @@ mod commands;
 #[cfg(test)]
 mod engine;
 #[cfg(test)]
+mod failed;
+#[cfg(test)]
 mod groups;
 #[cfg(test)]
 mod hostile;
