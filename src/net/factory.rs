@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use rustls::crypto::CryptoProvider;
 
+use super::certificates::Certificates;
 use super::error::NetError;
+use super::proxy::Proxy;
 use super::roots::LazyRoots;
 
 /// Idle connections kept for each host.
@@ -20,6 +22,10 @@ pub struct HttpSettings {
     pub timeout: Duration,
     /// How the daemon calls itself.
     pub user_agent: String,
+    /// What requests go through; `None`: straight to the server.
+    pub proxy: Option<Proxy>,
+    /// Root certificates that are trusted beside the machine's.
+    pub certificates: Certificates,
 }
 
 impl Default for HttpSettings {
@@ -28,6 +34,8 @@ impl Default for HttpSettings {
             connect_timeout: Duration::from_secs(5),
             timeout: Duration::from_secs(30),
             user_agent: concat!("larkspur/", env!("CARGO_PKG_VERSION")).to_owned(),
+            proxy: None,
+            certificates: Certificates::default(),
         }
     }
 }
@@ -50,7 +58,15 @@ impl HttpFactory {
     /// A factory with the given settings. Does no I/O.
     pub fn new(settings: HttpSettings) -> Self {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
-        Self { settings, roots: Arc::new(LazyRoots::new(Arc::clone(&provider))), provider }
+        let roots = LazyRoots::new(Arc::clone(&provider), settings.certificates.clone());
+        Self { settings, roots: Arc::new(roots), provider }
+    }
+
+    /// The same factory with another proxy, or none.
+    #[must_use]
+    pub fn through(&self, proxy: Option<Proxy>) -> Self {
+        let settings = HttpSettings { proxy, ..self.settings.clone() };
+        Self { settings, ..self.clone() }
     }
 
     /// A client with the total time-out of the settings.
@@ -67,7 +83,7 @@ impl HttpFactory {
     /// As [`HttpFactory::client`].
     #[expect(clippy::disallowed_methods, reason = "the one place that builds HTTP clients")]
     pub fn client_within(&self, timeout: Duration) -> Result<reqwest::Client, NetError> {
-        Ok(reqwest::Client::builder()
+        let client = reqwest::Client::builder()
             .tls_backend_preconfigured(self.tls()?)
             .http1_only()
             .no_proxy()
@@ -76,8 +92,12 @@ impl HttpFactory {
             .timeout(timeout)
             .pool_max_idle_per_host(IDLE_PER_HOST_MAX)
             .tcp_nodelay(true)
-            .user_agent(self.settings.user_agent.as_str())
-            .build()?)
+            .user_agent(self.settings.user_agent.as_str());
+        let client = match &self.settings.proxy {
+            Some(proxy) => client.proxy(proxy.rule()?),
+            None => client,
+        };
+        Ok(client.build()?)
     }
 
     /// Whether the root certificates have been read.

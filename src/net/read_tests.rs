@@ -9,7 +9,7 @@ use tokio::net::TcpListener;
 
 use super::*;
 use crate::net::roots::LazyRoots;
-use crate::net::{HttpFactory, HttpSettings};
+use crate::net::{Certificates, HttpFactory, HttpSettings};
 
 /// Sends one request with `client` to a server that answers byte for byte and then closes.
 async fn get(client: &reqwest::Client, answer: &[u8]) -> reqwest::Response {
@@ -105,7 +105,8 @@ async fn root_certificates_are_read_for_tls_servers_only() {
     assert_eq!(get(&plain, answer).await.status(), 200);
     assert!(!factory.roots_loaded());
     // The schemes offered before a certificate is seen must not need the files either.
-    let roots = LazyRoots::new(Arc::new(rustls::crypto::ring::default_provider()));
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let roots = LazyRoots::new(provider, Certificates::default());
     assert!(!roots.supported_verify_schemes().is_empty());
     assert!(!roots.is_loaded());
 }

@@ -1,4 +1,5 @@
-//! Verifies servers against the machine's root certificates, which are read at first use.
+//! Verifies servers against the machine's root certificates, which are read at first use, and
+//! those of the configuration.
 //!
 //! The verification itself is the platform verifier's; only its construction is put off. A failed
 //! load is not kept: the next connection tries again.
@@ -11,16 +12,20 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{DigitallySignedStruct, Error, SignatureScheme};
 use rustls_platform_verifier::Verifier;
 
+use super::certificates::Certificates;
+
 /// The platform's verifier, built when the first certificate is to be judged.
 #[derive(Debug)]
 pub(super) struct LazyRoots {
     provider: Arc<CryptoProvider>,
+    extra: Certificates,
     verifier: OnceLock<Verifier>,
 }
 
 impl LazyRoots {
-    pub(super) fn new(provider: Arc<CryptoProvider>) -> Self {
-        Self { provider, verifier: OnceLock::new() }
+    /// `extra` is trusted as well.
+    pub(super) fn new(provider: Arc<CryptoProvider>, extra: Certificates) -> Self {
+        Self { provider, extra, verifier: OnceLock::new() }
     }
 
     /// Whether the certificates have been read.
@@ -34,7 +39,8 @@ impl LazyRoots {
             return Ok(verifier);
         }
         // Two first connections at once may both read the files; one result is kept.
-        let loaded = Verifier::new(Arc::clone(&self.provider))?;
+        let provider = Arc::clone(&self.provider);
+        let loaded = Verifier::new_with_extra_roots(self.extra.all(), provider)?;
         Ok(self.verifier.get_or_init(|| loaded))
     }
 }
