@@ -9,7 +9,7 @@ use super::pipeline::{OUTPUT_CHARS_MAX, Pipeline, Prepared};
 use super::ports::{Journal, JournalEntryV1, JournalError, Progress, Record};
 use super::run::{AgentRunV1, IllegalInput, Input, Outcome, RunSpec, Step, ToolResult};
 use crate::base::{Clock, Faults, Timestamp};
-use crate::llm::{Model, ModelRequest, StreamSink, ToolCall};
+use crate::llm::{LlmError, LlmErrorKind, Model, ModelRequest, StreamSink, ToolCall};
 use crate::telemetry::Event;
 use crate::tools::ToolContext;
 
@@ -150,27 +150,30 @@ impl Driver {
         progress: &dyn Progress,
         halt: &Halt,
     ) -> Input {
-        let mut sink = Follow(progress);
+        let mut sink = Follow { progress, said: String::new(), void: String::new() };
         // Dropping the call closes its connection.
         let result = tokio::select! {
             biased;
             () = halt.stop.cancelled() => return Input::Cancelled { at: self.clock.now() },
-            () = self.reach(deadline) => return Input::Tick { at: self.clock.now() },
-            result = self.model.complete(request, &mut sink) => result,
+            () = self.reach(deadline) => Err(None),
+            result = self.model.complete(request, &mut sink) => result.map_err(Some),
         };
         let at = self.clock.now();
-        match result {
-            Ok(reply) => Input::ModelReplied { at, reply },
-            Err(error) => {
+        let error = match result {
+            Ok(reply) => return Input::ModelReplied { at, reply },
+            Err(Some(error)) => {
                 Event::ModelFailed { model: self.model.name(), error: &error }.emit();
-                Input::ModelFailed {
-                    at,
-                    kind: error.kind,
-                    text: error.text,
-                    retry_after: error.retry_after,
-                }
+                error
             }
-        }
+            Err(None) if sink.has_said_nothing() => return Input::Tick { at },
+            Err(None) => LlmError {
+                kind: LlmErrorKind::Timeout,
+                retry_after: None,
+                text: "the time of the run is over".to_owned(),
+            },
+        };
+        let LlmError { kind, retry_after, text } = error;
+        Input::ModelFailed { at, kind, text, retry_after, said: sink.give_up() }
     }
 
     async fn call_tools(
@@ -256,11 +259,37 @@ async fn execute_round(
     results
 }
 
-struct Follow<'a>(&'a dyn Progress);
+/// Passes a reply on as it streams in, and keeps it for the case that its end never comes.
+struct Follow<'a> {
+    progress: &'a dyn Progress,
+    said: String,
+    /// The last beginning before the present one.
+    void: String,
+}
+
+impl Follow<'_> {
+    fn has_said_nothing(&self) -> bool {
+        self.said.is_empty() && self.void.is_empty()
+    }
+
+    /// The reply stays unfinished: what there is of it.
+    fn give_up(mut self) -> String {
+        self.restart();
+        self.void
+    }
+}
 
 impl StreamSink for Follow<'_> {
     fn text(&mut self, delta: &str) {
-        self.0.text(delta);
+        self.said.push_str(delta);
+        self.progress.text(delta);
+    }
+
+    fn restart(&mut self) {
+        if !self.said.is_empty() {
+            self.void = std::mem::take(&mut self.said);
+            self.progress.restart();
+        }
     }
 }
 

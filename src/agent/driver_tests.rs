@@ -18,6 +18,8 @@ use crate::tools::{Tier, Tool, ToolError, ToolOutput, ToolRegistry};
 enum Line {
     Replies(ModelReply),
     Hangs,
+    /// Says the first, begins again, says the second, and hangs.
+    Stutters(&'static str, &'static str),
 }
 
 /// A model that follows a list.
@@ -41,6 +43,12 @@ impl Model for Script {
         let next = self.0.lock().unwrap().pop_front().expect("the script is long enough");
         match next {
             Line::Hangs => std::future::pending().await,
+            Line::Stutters(first, second) => {
+                sink.text(first);
+                sink.restart();
+                sink.text(second);
+                std::future::pending().await
+            }
             Line::Replies(reply) => {
                 sink.text(&reply.text);
                 Ok(reply)
@@ -343,4 +351,41 @@ async fn the_wall_time_ends_a_model_call_and_the_run_answers_with_what_it_has() 
     let outcome = driver.drive(run, &[], &journal, &(), &Halt::default()).await.unwrap();
     let Outcome::Answered { text, partial: true } = outcome else { panic!("not partial") };
     assert!(text.contains("summed up"));
+}
+
+#[tokio::test]
+async fn the_wall_time_ends_a_reply_and_its_beginning_is_the_answer() {
+    /// What a person would see.
+    #[derive(Default)]
+    struct Seen(Mutex<String>);
+    impl Progress for Seen {
+        fn text(&self, delta: &str) {
+            self.0.lock().unwrap().push_str(delta);
+        }
+
+        fn restart(&self) {
+            self.0.lock().unwrap().clear();
+        }
+
+        fn tools(&self, _names: &[&str]) {}
+    }
+    for (line, shown) in [
+        (Line::Stutters("one", "two"), "two"),
+        // The second try said nothing: what the first said is all there is.
+        (Line::Stutters("one", ""), "one"),
+    ] {
+        let (stage, journal, seen) = (new_stage(vec![line]), Kept::default(), Seen::default());
+        let driver = &stage.driver;
+        let short = RunSpec { wall_time: Duration::from_millis(100), ..spec(driver) };
+        let run = driver.begin(short, &journal).await.unwrap();
+        let outcome = driver.drive(run, &[], &journal, &seen, &Halt::default()).await.unwrap();
+        let Outcome::Answered { text, partial: true } = outcome else { panic!("not partial") };
+        assert!(text.ends_with(&format!("\n\n{shown}")), "{text}");
+        let (replayed, _) = replay(&journal.entries()).unwrap();
+        let again = replayed.next_step();
+        assert!(
+            matches!(again, Some(Step::Done(Outcome::Answered { text: same, .. })) if same == text)
+        );
+        assert!(!seen.0.into_inner().unwrap().contains("one"), "void text is taken back");
+    }
 }

@@ -54,6 +54,9 @@ pub trait Progress: Send + Sync {
     /// More text of the reply in progress.
     fn text(&self, delta: &str);
 
+    /// The text of the reply in progress is void: it begins again.
+    fn restart(&self);
+
     /// A round of tools begins.
     fn tools(&self, names: &[&str]);
 }
@@ -61,6 +64,8 @@ pub trait Progress: Send + Sync {
 /// Nobody follows.
 impl Progress for () {
     fn text(&self, _delta: &str) {}
+
+    fn restart(&self) {}
 
     fn tools(&self, _names: &[&str]) {}
 }

@@ -12,6 +12,8 @@ impl StreamSink for Pieces {
     fn text(&mut self, delta: &str) {
         self.0.push(delta.to_owned());
     }
+
+    fn restart(&mut self) {}
 }
 
 fn user(text: &str) -> ChatMessage {

@@ -184,11 +184,16 @@ impl LlmError {
 pub trait StreamSink: Send {
     /// More text, to be added behind what came before.
     fn text(&mut self, delta: &str);
+
+    /// What came before is void, if anything did: the reply begins again.
+    fn restart(&mut self);
 }
 
 /// A sink that lets everything go.
 impl StreamSink for () {
     fn text(&mut self, _delta: &str) {}
+
+    fn restart(&mut self) {}
 }
 
 /// A language model.
@@ -199,6 +204,11 @@ pub trait Model: Send + Sync {
 
     /// How many tokens a request and its reply may have together; 0 if unknown.
     fn context_window(&self) -> u64;
+
+    /// The names of the models that are not asked at the moment because they failed too often.
+    fn resting(&self) -> Vec<String> {
+        Vec::new()
+    }
 
     /// Asks the model. Dropping the future closes the connection at once.
     async fn complete(

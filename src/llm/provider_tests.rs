@@ -132,6 +132,10 @@ impl StreamSink for Pieces {
     fn text(&mut self, delta: &str) {
         self.0.push(delta.to_owned());
     }
+
+    fn restart(&mut self) {
+        self.0.clear();
+    }
 }
 
 /// One question to a server with that script.
@@ -374,6 +378,8 @@ async fn dropping_the_call_closes_its_connection() {
         fn text(&mut self, _delta: &str) {
             self.0.cancel();
         }
+
+        fn restart(&mut self) {}
     }
     let (gone, heard) = (CancellationToken::new(), CancellationToken::new());
     let said = vec![delta(&json!({ "content": "go" }))];

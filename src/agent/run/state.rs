@@ -140,7 +140,8 @@ impl AgentRunV1 {
                 return Ok(());
             }
             (Phase::Thinking, Input::ModelReplied { at, reply }) => work.replied(reply, at),
-            (Phase::Thinking, Input::ModelFailed { at, kind, retry_after, .. }) => {
+            (Phase::Thinking, Input::ModelFailed { at, kind, retry_after, said, .. }) => {
+                work.said(said);
                 work.failed(kind, retry_after, at)
             }
             (Phase::Thinking, Input::Tick { at }) => work.begin_summary(at),
@@ -156,9 +157,10 @@ impl AgentRunV1 {
             (Phase::Summarising { .. }, Input::ModelReplied { reply, .. }) => {
                 work.summarised(&reply)
             }
-            (Phase::Summarising { .. }, Input::ModelFailed { .. } | Input::Tick { .. }) => {
-                work.finish_synthetic()
+            (Phase::Summarising { .. }, Input::ModelFailed { said, .. }) => {
+                work.summary_failed(&said)
             }
+            (Phase::Summarising { .. }, Input::Tick { .. }) => work.finish_synthetic(),
             (
                 _,
                 Input::Started { .. }

@@ -82,7 +82,20 @@ fn failed() -> Input {
 }
 
 fn failed_by(kind: LlmErrorKind, retry_after: Option<Duration>) -> Input {
-    Input::ModelFailed { at: at(3), kind, text: String::new(), retry_after }
+    Input::ModelFailed { at: at(3), kind, text: String::new(), retry_after, said: String::new() }
+}
+
+fn broke_off(said: &str) -> Input {
+    let kind = LlmErrorKind::CutOff;
+    let said = said.to_owned();
+    Input::ModelFailed { at: at(3), kind, text: String::new(), retry_after: None, said }
+}
+
+fn partial_text(run: &AgentRunV1) -> String {
+    match outcome(run) {
+        Outcome::Answered { text, partial: true } => text,
+        other => panic!("not partial: {other:?}"),
+    }
 }
 
 fn request(run: &AgentRunV1) -> ModelRequest {
@@ -110,6 +123,39 @@ fn a_text_is_the_answer() {
     let mut run = started(spec(Source::User, 12));
     run.apply(says("Final Answer: 42")).unwrap();
     assert_eq!(outcome(&run), Outcome::Answered { text: "42".to_owned(), partial: false });
+}
+
+#[test]
+fn a_run_that_ends_on_half_a_reply_answers_with_it_and_says_so() {
+    for second in [broke_off(""), says(""), failed_by(LlmErrorKind::CircuitOpen, None)] {
+        let mut run = started(spec(Source::User, 12));
+        run.apply(broke_off("The first half")).unwrap();
+        run.apply(Input::Tick { at: at(3000) }).unwrap();
+        run.apply(second).unwrap();
+        let text = partial_text(&run);
+        assert!(text.ends_with("\n\nThe first half") && text.contains("incomplete"), "{text}");
+    }
+    let mut run = started(spec(Source::User, 12));
+    run.apply(broke_off("half")).unwrap();
+    run.apply(Input::Tick { at: at(3000) }).unwrap();
+    run.apply(says("whole")).unwrap();
+    assert_eq!(outcome(&run), Outcome::Answered { text: "whole".to_owned(), partial: false });
+}
+
+#[test]
+fn half_a_summary_goes_before_the_findings_and_findings_before_other_beginnings() {
+    let summarising = |said: &str| {
+        let mut run = started(spec(Source::User, 12));
+        search_once(&mut run, "a");
+        run.apply(broke_off("Let me look")).unwrap();
+        run.apply(Input::Tick { at: at(3000) }).unwrap();
+        run.apply(failed()).unwrap();
+        run.apply(broke_off(said)).unwrap();
+        partial_text(&run)
+    };
+    assert!(summarising("In short, it is 4").ends_with("In short, it is 4"));
+    let found = summarising("");
+    assert!(found.contains("the answer is 42") && !found.contains("Let me look"), "{found}");
 }
 
 #[test]

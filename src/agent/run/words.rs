@@ -168,6 +168,9 @@ pub enum Input {
         /// How long the provider asked to wait.
         #[serde(default)]
         retry_after: Option<Duration>,
+        /// The beginning of a reply that was streamed before.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        said: String,
     },
     /// The calls of the round have results, in their order.
     ToolsFinished {

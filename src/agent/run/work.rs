@@ -82,6 +82,9 @@ pub(super) struct Work {
     pub(super) messages: Vec<ChatMessage>,
     pub(super) nudge: Option<String>,
     pub(super) heard: Vec<String>,
+    /// The beginning of the last reply that broke off: better than nothing at the end.
+    #[serde(default)]
+    pub(super) said: String,
     pub(super) log: Vec<CallLog>,
     pub(super) usage: Usage,
     pub(super) model_calls: u32,
@@ -101,6 +104,7 @@ impl Work {
             messages,
             nudge: None,
             heard: Vec::new(),
+            said: String::new(),
             log: Vec::new(),
             usage: Usage::default(),
             model_calls: 0,
@@ -184,6 +188,7 @@ impl Work {
         let may_call = !self.tools_withheld() && !self.spec.tools.is_empty();
         if may_call && !reply.calls.is_empty() {
             self.empty_replies = 0;
+            self.said.clear();
             return self.begin_acting(reply);
         }
         let text = clean_final_answer(&reply.text);
@@ -233,6 +238,13 @@ impl Work {
         self.begin_summary(at)
     }
 
+    /// A reply broke off behind these words.
+    pub(super) fn said(&mut self, said: String) {
+        if !said.trim().is_empty() {
+            self.said = said;
+        }
+    }
+
     pub(super) fn failed(
         &mut self,
         kind: LlmErrorKind,
@@ -278,7 +290,12 @@ impl Work {
         self.apologise()
     }
 
+    /// The end of a run that found nothing: with the beginning of a reply, if there is one.
     fn apologise(&self) -> Phase {
+        let begun = clean_final_answer(&self.said);
+        if !begun.is_empty() {
+            return self.partial(&begun);
+        }
         let reference = self.spec.turn.to_string();
         let text = Say::Apology { reference }.text(self.spec.locale);
         Phase::Finished { outcome: Outcome::Apologised { text } }
@@ -291,6 +308,12 @@ impl Work {
             return self.finish_synthetic();
         }
         self.partial(&text)
+    }
+
+    /// Half a summary is worth more than the raw findings.
+    pub(super) fn summary_failed(&self, said: &str) -> Phase {
+        let text = clean_final_answer(said);
+        if text.is_empty() { self.finish_synthetic() } else { self.partial(&text) }
     }
 
     /// The end of a run whose model cannot even sum up.
