@@ -46,6 +46,8 @@ pub struct StatusLine {
     pub version: String,
     /// The model's name, `offline` if none is configured.
     pub model: String,
+    /// Models of this bot that are not asked at the moment.
+    pub resting: Vec<String>,
     /// Since when the daemon runs.
     pub uptime: Duration,
     /// Turns of this chat that wait.
@@ -124,6 +126,8 @@ pub enum Say {
     PossiblyRepeated,
     /// The offline answerer found recipes.
     OfflineFound,
+    /// The offline answerer answers because no model can be asked.
+    OfflineInstead,
     /// The offline answerer found nothing.
     OfflineNothing {
         /// What was searched for.
@@ -144,13 +148,14 @@ impl Say {
         match self {
             Self::Help => HELP_ZH.to_owned(),
             Self::Status(line) => format!(
-                "{} 正在运行（Larkspur {}，模型 {}）。\n已运行 {}；本会话执行中 {}，排队 {}。",
+                "{} 正在运行（Larkspur {}，模型 {}）。\n已运行 {}；本会话执行中 {}，排队 {}。{}",
                 line.bot,
                 line.version,
                 line.model,
                 span_zh(line.uptime),
                 line.running,
-                line.queued
+                line.queued,
+                resting("\n因连续失败暂停调用的模型：", &line.resting, "、", "。")
             ),
             Self::FreshConversation => "好的，已开始新的对话，之前的上下文不再使用。".to_owned(),
             Self::Stopped { turns } => format!("已停止 {turns} 个任务。"),
@@ -183,6 +188,7 @@ impl Say {
             Self::SyntheticHead => "模型暂时不可用，以下是已经查到的内容：".to_owned(),
             Self::SyntheticNothing => "模型暂时不可用，也没有查到相关内容。请稍后再试。".to_owned(),
             Self::PossiblyRepeated => "（这条消息可能重复发送）".to_owned(),
+            Self::OfflineInstead => "（模型暂时不可用，以下内容直接来自知识库。）".to_owned(),
             Self::OfflineFound => "在知识库中找到以下内容：".to_owned(),
             Self::OfflineNothing { query } => {
                 format!("知识库里没有找到与“{query}”相关的内容。")
@@ -195,13 +201,19 @@ impl Say {
             Self::Help => HELP_EN.to_owned(),
             Self::Status(line) => format!(
                 "{} is running (Larkspur {}, model {}).\nUp {}; in this conversation {} running, \
-                 {} waiting.",
+                 {} waiting.{}",
                 line.bot,
                 line.version,
                 line.model,
                 span_en(line.uptime),
                 line.running,
-                line.queued
+                line.queued,
+                resting(
+                    "\nNot asked at the moment, because of failures: ",
+                    &line.resting,
+                    ", ",
+                    "."
+                )
             ),
             Self::FreshConversation => {
                 "A fresh conversation: what was said before is no longer used.".to_owned()
@@ -249,6 +261,10 @@ impl Say {
                  found. Please try again later."
                 .to_owned(),
             Self::PossiblyRepeated => "(This message may be a repetition.)".to_owned(),
+            Self::OfflineInstead => {
+                "(The model is not available at the moment; this is from the knowledge base alone.)"
+                    .to_owned()
+            }
             Self::OfflineFound => "The knowledge base has this:".to_owned(),
             Self::OfflineNothing { query } => {
                 format!("The knowledge base has nothing about “{query}”.")
@@ -276,6 +292,14 @@ const HELP_EN: &str = "Commands:\n\
     /ping am I there\n\
     /version the version\n\
     Anything else is a question to me.";
+
+/// A line of its own; nothing if no model rests.
+fn resting(begin: &str, models: &[String], between: &str, end: &str) -> String {
+    if models.is_empty() {
+        return String::new();
+    }
+    format!("{begin}{}{end}", models.join(between))
+}
 
 fn with_reason(sentence: &str, reason: &str, colon: &str) -> String {
     if reason.is_empty() { sentence.to_owned() } else { format!("{sentence}{colon}{reason}") }
@@ -375,6 +399,27 @@ mod tests {
         let why = Say::Why { verdict: Verdict::NotMentioned, reason: String::new() };
         assert_eq!(why.text(Locale::ZhCn), "群消息没有 @ 我（not_mentioned）");
         assert_eq!(why.text(Locale::EnUs), "Nobody mentioned me in it (not_mentioned)");
+    }
+
+    #[test]
+    fn the_status_names_the_models_that_rest_and_is_silent_if_none_does() {
+        let status = |resting: &[&str], locale| {
+            let line = StatusLine {
+                bot: "b".to_owned(),
+                version: "1".to_owned(),
+                model: "m".to_owned(),
+                resting: resting.iter().map(|&name| name.to_owned()).collect(),
+                uptime: Duration::ZERO,
+                queued: 0,
+                running: 0,
+            };
+            Say::Status(line).text(locale)
+        };
+        assert_eq!(status(&[], Locale::EnUs).lines().count(), 2);
+        let last = "Not asked at the moment, because of failures: m, n.";
+        assert_eq!(status(&["m", "n"], Locale::EnUs).lines().nth(2), Some(last));
+        let last = "因连续失败暂停调用的模型：m、n。";
+        assert_eq!(status(&["m", "n"], Locale::ZhCn).lines().nth(2), Some(last));
     }
 
     #[test]

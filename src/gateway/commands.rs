@@ -61,6 +61,7 @@ impl Gateway {
             bot: bot.name.to_string(),
             version: self.shared.version.to_owned(),
             model: bot.driver.model.name().to_owned(),
+            resting: bot.driver.model.resting(),
             uptime: self.shared.clock.now().since(self.shared.started_at),
             queued,
             running,

@@ -17,6 +17,8 @@ use crate::base::{Locale, Say};
 
 /// The tool that is asked for.
 const SEARCH_TOOL: &str = "search_knowledge";
+/// The id of its one call in a run, by which it knows a run of its own again.
+const CALL_ID: &str = "offline_1";
 /// How many recipes an answer shows.
 const HITS_SHOWN_MAX: usize = 3;
 /// The longest question that is repeated in an answer, in characters.
@@ -26,12 +28,27 @@ const QUERY_CHARS_MAX: usize = 1000;
 
 /// The offline answerer.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct OfflineModel;
+pub struct OfflineModel {
+    stands_in: bool,
+}
 
 impl OfflineModel {
     /// An offline answerer. It has no settings.
     pub fn new() -> Self {
-        Self
+        Self::default()
+    }
+
+    /// One that answers for a model which cannot be asked, and says so.
+    pub fn standing_in() -> Self {
+        Self { stands_in: true }
+    }
+
+    /// Whether the run of this request was begun by an offline answerer.
+    pub fn has_begun(request: &ModelRequest) -> bool {
+        request.messages.iter().any(|message| match message {
+            ChatMessage::Assistant { calls, .. } => calls.iter().any(|call| call.id == CALL_ID),
+            ChatMessage::User { .. } | ChatMessage::Tool { .. } => false,
+        })
     }
 }
 
@@ -57,7 +74,11 @@ impl Model for OfflineModel {
         if may_search && results.is_empty() && !question.trim().is_empty() {
             return Ok(call(question));
         }
-        let pieces = answer(question, &found(&results));
+        let mut pieces = answer(question, &found(&results));
+        if self.stands_in {
+            let locale = Locale::of_text(question);
+            pieces.insert(0, format!("{}\n\n", Say::OfflineInstead.text(locale)));
+        }
         for piece in &pieces {
             sink.text(piece);
         }
@@ -68,7 +89,7 @@ impl Model for OfflineModel {
 fn call(question: &str) -> ModelReply {
     let query: String = question.chars().take(QUERY_CHARS_MAX).collect();
     let call = ToolCall {
-        id: "offline_1".to_owned(),
+        id: CALL_ID.to_owned(),
         name: SEARCH_TOOL.to_owned(),
         arguments: json!({ "query": query, "limit": HITS_SHOWN_MAX }),
     };

@@ -120,6 +120,36 @@ pub enum Event<'a> {
         /// Why.
         error: &'a dyn Shown,
     },
+    /// A model call failed and is repeated.
+    ModelRetried {
+        /// The model.
+        model: &'a str,
+        /// Failures so far.
+        failures: u32,
+        /// Why.
+        error: &'a dyn Shown,
+    },
+    /// A model failed too often: its breaker is open, it is not asked for a while.
+    ModelRests {
+        /// The model.
+        model: &'a str,
+        /// For how long.
+        rest_s: u64,
+        /// The last failure.
+        error: &'a dyn Shown,
+    },
+    /// A model whose breaker was open answers again.
+    ModelBack {
+        /// The model.
+        model: &'a str,
+    },
+    /// A model did not answer, and another one is asked.
+    ModelReplaced {
+        /// The model.
+        model: &'a str,
+        /// The other one.
+        by: &'a str,
+    },
     /// A tool was not run.
     ToolDenied {
         /// The tool.
@@ -238,6 +268,18 @@ impl Event<'_> {
             }
             Self::ModelFailed { model, error } => {
                 warn!(event = "model_failed", model, %error, "a model call failed");
+            }
+            Self::ModelRetried { model, failures, error } => {
+                warn!(event = "model_retried", model, failures, %error, "a model call is repeated");
+            }
+            Self::ModelRests { model, rest_s, error } => {
+                error!(event = "model_rests", model, rest_s, %error, "a model is not asked for a while");
+            }
+            Self::ModelBack { model } => {
+                info!(event = "model_back", model, "a model answers again");
+            }
+            Self::ModelReplaced { model, by } => {
+                warn!(event = "model_replaced", model, by, "another model is asked");
             }
             Self::ToolDenied { tool, reason } => {
                 info!(event = "tool_denied", tool, reason, "a tool call was not allowed");
