@@ -14,3 +14,4 @@ pub use ask::{Answer, ask};
 pub use build::{AppError, TestSupport};
 pub use drain::termination;
 pub use run::{App, Bound};
+pub use server::serve;

@@ -25,7 +25,7 @@ const HEADER_BYTES_MAX: usize = 16 * 1024;
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// Serves `router` until `tasks` are cancelled; connections at work then finish their request.
-pub(super) async fn serve(
+pub async fn serve(
     listener: TcpListener,
     router: Router,
     request_timeout: Duration,
