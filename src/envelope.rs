@@ -17,8 +17,9 @@ pub use message::{
 };
 pub use origin::{Addressing, ChatKind, DedupKey, Incoming, Notice, Relation};
 pub use ports::{
-    Arrival, Control, Hit, Ide, IdeTask, Inlet, InletError, Knowledge, KnowledgeError, LookedUp,
-    Lookup, LookupError, Memory, MemoryError, MemoryScope, Recipe, Remembered, Submitted, Why,
+    Arrival, Control, Fact, Hit, Ide, IdeTask, Inlet, InletError, Knowledge, KnowledgeError,
+    LookedUp, Lookup, LookupError, Memory, MemoryError, MemoryScope, People, Recipe, Remembered,
+    Submitted, Why,
 };
 pub use reply::{
     Certainty, DeliverError, Delivered, Delivery, Destination, Operation, Outlet, Reaction,

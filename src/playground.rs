@@ -22,9 +22,9 @@
 //! | `POST /apps` | [`AppSettings`] | adds or replaces an app |
 //! | `PUT /apps/{app}/event_url` | `{url}` | where its events go |
 //! | `POST /apps/{app}/verify_url` | | the handshake; [`Handshake`] |
-//! | `POST /users` | `{alias, name?, tenant_key?, available?}` | makes or changes a user |
+//! | `POST /users` | `{alias, name?, tenant_key?, available?, departments?, groups?}` | makes or changes a user |
 //! | `POST /chats` | `{alias, kind: p2p or group, members, bots?}` | makes a chat |
-//! | `PATCH /chats/{chat}` | `{members?, bots?, threads?, muted?, dissolved?}` | changes a chat |
+//! | `PATCH /chats/{chat}` | `{members?, bots?, threads?, muted?, dissolved?, owner?}` | changes a chat |
 //! | `GET /chats/{chat}/messages` | | what people see; [`SeenMessage`]s |
 //! | `POST /say` | [`Say`] | a user says something; `{message_id}` |
 //! | `GET /messages/{id}/answers` | | the bots' visible answers |
@@ -40,6 +40,7 @@
 //! | `GET`, `POST /time` | `{advance_ms?, time_scale?}` | the simulator's clock |
 
 mod amend;
+mod contact;
 mod content;
 mod control;
 pub mod crypt;

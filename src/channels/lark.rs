@@ -14,6 +14,7 @@ mod event;
 pub mod fuzzing;
 mod identity;
 mod outlet;
+mod people;
 mod settings;
 mod signature;
 mod webhook;

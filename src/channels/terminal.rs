@@ -63,6 +63,7 @@ pub fn incoming(message: AgentMessage) -> Incoming {
             mentions_bot: true,
             mentions_all: false,
             sender: Relation::Colleague,
+            sender_ids: vec![message.sender.id.clone()],
         },
         message,
     }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::message::AgentMessage;
-use crate::base::{BotName, Timestamp, Verdict};
+use crate::base::{BotName, Timestamp, UserId, Verdict};
 
 /// Tells one event from another across redeliveries.
 ///
@@ -73,7 +73,7 @@ pub enum Relation {
 }
 
 /// Whether and how a message addresses the bot, and who its sender is to the bot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Addressing {
     /// Private or group.
     pub chat_kind: ChatKind,
@@ -83,6 +83,8 @@ pub struct Addressing {
     pub mentions_all: bool,
     /// Who the sender is to the bot.
     pub sender: Relation,
+    /// Every id by which lists may name the sender, the message's own among them.
+    pub sender_ids: Vec<UserId>,
 }
 
 /// A message as a channel submits it.

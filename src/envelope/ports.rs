@@ -118,6 +118,31 @@ pub trait Lookup: Send + Sync {
     ) -> Result<Vec<LookedUp>, LookupError>;
 }
 
+/// A question about people that a platform answers with ids.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Fact {
+    /// The departments that a person is a direct member of.
+    DepartmentsOf(UserId),
+    /// The user groups that a person belongs to.
+    GroupsOf(UserId),
+    /// The owner of a chat; nobody if a bot owns it.
+    OwnerOf(ChatId),
+}
+
+/// What a platform knows of people, implemented by channels whose platform has such records.
+#[async_trait]
+pub trait People: Send + Sync {
+    /// The ids that answer a question.
+    async fn ids(&self, bot: &BotName, fact: &Fact) -> Result<Vec<String>, LookupError>;
+
+    /// The names of people; who is not known is left out.
+    async fn names(
+        &self,
+        bot: &BotName,
+        people: &[UserId],
+    ) -> Result<Vec<(UserId, String)>, LookupError>;
+}
+
 /// One recipe of the knowledge base.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Recipe {

@@ -24,7 +24,13 @@ fn incoming(addressing: Addressing) -> Incoming {
 }
 
 fn private(sender: Relation) -> Addressing {
-    Addressing { chat_kind: ChatKind::Private, mentions_bot: false, mentions_all: false, sender }
+    Addressing {
+        chat_kind: ChatKind::Private,
+        mentions_bot: false,
+        mentions_all: false,
+        sender,
+        sender_ids: vec![UserId::new("ou_1")],
+    }
 }
 
 fn group(mentions_bot: bool) -> Addressing {
@@ -33,6 +39,7 @@ fn group(mentions_bot: bool) -> Addressing {
         mentions_bot,
         mentions_all: false,
         sender: Relation::Colleague,
+        sender_ids: vec![UserId::new("ou_1")],
     }
 }
 

@@ -33,6 +33,14 @@ pub enum Endpoint {
     Reactions,
     /// `DELETE /open-apis/im/v1/messages/:id/reactions/:reaction_id`
     Unreact,
+    /// `GET /open-apis/contact/v3/users/:id`
+    User,
+    /// `POST /open-apis/contact/v3/users/basic_batch`
+    UserNames,
+    /// `GET /open-apis/contact/v3/group/member_belong`
+    UserGroups,
+    /// `GET /open-apis/im/v1/chats/:id`
+    Chat,
     /// Anything else under `/open-apis`.
     Unknown,
 }
@@ -54,6 +62,10 @@ impl Endpoint {
             ("POST", ["im", "v1", "messages", _, "reactions"]) => Self::React,
             ("GET", ["im", "v1", "messages", _, "reactions"]) => Self::Reactions,
             ("DELETE", ["im", "v1", "messages", _, "reactions", _]) => Self::Unreact,
+            ("POST", ["contact", "v3", "users", "basic_batch"]) => Self::UserNames,
+            ("GET", ["contact", "v3", "users", _]) => Self::User,
+            ("GET", ["contact", "v3", "group", "member_belong"]) => Self::UserGroups,
+            ("GET", ["im", "v1", "chats", _]) => Self::Chat,
             _ => Self::Unknown,
         })
     }

@@ -66,6 +66,12 @@ pub struct User {
     pub tenant_key: String,
     /// Whether the bots are available to this user; if not, sends answer 230013.
     pub available: bool,
+    /// The departments (`od-…`) that the user is directly in.
+    #[serde(default)]
+    pub departments: Vec<String>,
+    /// The user groups that the user belongs to.
+    #[serde(default)]
+    pub groups: Vec<String>,
 }
 
 impl User {
@@ -79,6 +85,8 @@ impl User {
             name: alias.to_owned(),
             tenant_key: tenant_key.to_owned(),
             available: true,
+            departments: Vec::new(),
+            groups: Vec::new(),
         }
     }
 }
@@ -121,6 +129,9 @@ pub struct Chat {
     pub muted: bool,
     /// Whether it was dissolved (232009).
     pub dissolved: bool,
+    /// The open id of the person it belongs to; `None`: a bot owns it.
+    #[serde(default)]
+    pub owner: Option<String>,
 }
 
 impl Chat {
@@ -134,6 +145,7 @@ impl Chat {
             threads: kind == ChatKind::Group,
             muted: false,
             dissolved: false,
+            owner: None,
         }
     }
 }

@@ -8,6 +8,7 @@ mod answers;
 mod client;
 mod codes;
 mod error;
+mod people;
 mod text;
 mod token;
 mod transport;

@@ -27,7 +27,7 @@ impl LarkOutlet {
         Self { bots }
     }
 
-    fn bot(&self, name: &BotName) -> Option<Arc<LarkBot>> {
+    pub(super) fn bot(&self, name: &BotName) -> Option<Arc<LarkBot>> {
         self.bots.get(name)
     }
 }
@@ -145,14 +145,14 @@ fn looked_up(api: &LarkApi, record: MessageRecord) -> LookedUp {
     }
 }
 
-fn unknown(bot: &BotName) -> LookupError {
+pub(super) fn unknown(bot: &BotName) -> LookupError {
     LookupError { text: format!("no Lark bot named {bot} runs here"), retry_after: None }
 }
 
 /// How long to wait before asking again where the platform names no time.
 const LOOKUP_PAUSE: std::time::Duration = std::time::Duration::from_secs(5);
 
-fn lookup_error(error: &ApiError) -> LookupError {
+pub(super) fn lookup_error(error: &ApiError) -> LookupError {
     LookupError {
         text: error.to_string(),
         retry_after: match error.disposition() {

@@ -94,6 +94,10 @@ struct NewUser {
     tenant_key: Option<String>,
     #[serde(default)]
     available: Option<bool>,
+    #[serde(default)]
+    departments: Option<Vec<String>>,
+    #[serde(default)]
+    groups: Option<Vec<String>>,
 }
 
 /// Makes a user, or changes the one of that alias.
@@ -109,6 +113,8 @@ pub(crate) async fn add_user(Extracted(shared): Sim, body: Bytes) -> Answer {
         if let Some(available) = wanted.available {
             user.available = available;
         }
+        user.departments = wanted.departments.unwrap_or_else(|| user.departments.clone());
+        user.groups = wanted.groups.unwrap_or_else(|| user.groups.clone());
     });
     shown(&user)
 }
@@ -139,6 +145,7 @@ struct ChatChange {
     threads: Option<bool>,
     muted: Option<bool>,
     dissolved: Option<bool>,
+    owner: Option<String>,
 }
 
 pub(crate) async fn change_chat(
@@ -152,7 +159,9 @@ pub(crate) async fn change_chat(
         let ids = members.iter().map(|name| state.world.ensure_user(name).open_id);
         ids.collect::<Vec<String>>()
     });
+    let owner = wanted.owner.map(|name| shared.lock().world.ensure_user(&name).open_id);
     let changed = verbs::change_chat(&shared, &chat, |chat| {
+        chat.owner = owner.or_else(|| chat.owner.take());
         chat.members = members.unwrap_or_else(|| chat.members.clone());
         chat.bots = wanted.bots.unwrap_or_else(|| chat.bots.clone());
         chat.threads = wanted.threads.unwrap_or(chat.threads);

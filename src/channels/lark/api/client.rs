@@ -17,7 +17,7 @@ use crate::base::{ChatId, Clock, MessageId, Timestamp, UserId};
 /// The items asked for per page, the most the platform gives.
 const PAGE_ITEMS: &str = "50";
 /// How many pages of a list are read at most.
-const PAGES_MAX: usize = 20;
+pub(super) const PAGES_MAX: usize = 20;
 
 /// The client of one app. Clones share the token.
 #[derive(Clone, Debug)]
@@ -263,7 +263,7 @@ impl LarkApi {
 
     /// A call with a token. One that the platform finds invalid is renewed, once; that is safe,
     /// since a call refused for its token was not carried out.
-    async fn call(&self, call: &Call<'_>) -> Result<Value, ApiError> {
+    pub(super) async fn call(&self, call: &Call<'_>) -> Result<Value, ApiError> {
         let token = self.tokens.get(&self.transport, &self.app).await?;
         match self.transport.exchange(call, Some(&token)).await {
             Err(error) if error.wants_new_token() => {
@@ -276,7 +276,11 @@ impl LarkApi {
     }
 }
 
-fn get<'a>(endpoint: Endpoint, path: &'a [&'a str], query: &'a [(&'a str, &'a str)]) -> Call<'a> {
+pub(super) fn get<'a>(
+    endpoint: Endpoint,
+    path: &'a [&'a str],
+    query: &'a [(&'a str, &'a str)],
+) -> Call<'a> {
     Call { endpoint, method: Method::GET, path, query, body: None }
 }
 
@@ -285,6 +289,6 @@ fn delete<'a>(endpoint: Endpoint, path: &'a [&'a str]) -> Call<'a> {
 }
 
 /// The platform said yes, but not what was asked for.
-fn undecodable(endpoint: Endpoint) -> ApiError {
+pub(super) fn undecodable(endpoint: Endpoint) -> ApiError {
     ApiError { endpoint, status: Some(200), failure: Failure::Undecodable, retry_after: None }
 }

@@ -61,6 +61,14 @@ pub enum Endpoint {
     GetMessage,
     /// Reading a chat's messages.
     History,
+    /// Reading a person's departments.
+    GetUser,
+    /// Listing a person's user groups.
+    UserGroups,
+    /// Reading people's names.
+    UserNames,
+    /// Reading a chat.
+    GetChat,
 }
 
 impl Endpoint {
@@ -78,6 +86,10 @@ impl Endpoint {
             Self::Reactions => "list_reactions",
             Self::GetMessage => "get_message",
             Self::History => "list_messages",
+            Self::GetUser => "get_user",
+            Self::UserGroups => "list_user_groups",
+            Self::UserNames => "get_user_names",
+            Self::GetChat => "get_chat",
         }
     }
 }

@@ -106,6 +106,7 @@ fn incoming(
         mentions_bot: rendered.mentions_bot,
         mentions_all: rendered.mentions_all,
         sender: relation(&facts.sender, facts.tenant_key.as_deref(), receiver),
+        sender_ids: sender_ids(&facts.sender),
     };
     let mut message = AgentMessage::from_lark(
         receiver.bot.clone(),
@@ -170,6 +171,13 @@ fn sender(wire: &WireSender) -> Sender {
         },
         display_name: None,
     }
+}
+
+/// All ids that the event tells of its sender.
+fn sender_ids(wire: &WireSender) -> Vec<UserId> {
+    let ids = wire.sender_id.iter();
+    let ids = ids.flat_map(|ids| [&ids.open_id, &ids.union_id, &ids.user_id, &ids.app_id]);
+    ids.filter_map(|id| id.as_deref().map(UserId::new)).collect()
 }
 
 /// Who the sender is to the bot. Where a tenant is not told the sender is an outsider.
