@@ -5,13 +5,20 @@
 //! inbox row is found again by `recovery.rs`, and a turn goes on where its journal ends.
 
 mod admit;
+mod attention;
 mod bot;
+mod bounded;
+mod clearance;
 mod commands;
+mod decline;
 mod deliver;
 mod failed;
 mod flow;
 mod journal;
+mod late;
 mod outbox;
+mod overheard;
+mod pairing;
 mod plan;
 mod recovery;
 mod replay;
@@ -21,6 +28,6 @@ mod turn;
 mod why;
 mod working;
 
-pub use admit::{Admission, AdmissionRules, MentionRule, admit};
+pub use admit::{Admission, AdmissionRules, BOT_TURNS_MAX, Circumstances, MentionRule, admit};
 pub use bot::{BotRuntime, InDoubt, SessionScope};
 pub use flow::{Gateway, GatewayDeps};

@@ -22,5 +22,6 @@ pub use kv::{Batch, Direction, Engine, FORMAT, KeyRange, KvStore, NOTES_MAX, Vis
 pub use memory::{MemoryEngine, memory};
 pub use port::{Acceptance, Change, Found, Store, StoreError};
 pub use record::{
-    ClosingV1, InboxV1, Lane, LedgerV1, NoteV1, ReceiptV1, SendState, SendV1, SessionV1,
+    AdmittedV1, ClosingV1, InboxV1, Lane, LedgerV1, NoteV1, ReceiptV1, SendState, SendV1,
+    SessionV1, Standing,
 };

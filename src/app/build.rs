@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use crate::agent::{Driver, Pipeline};
 use crate::base::{BotName, Clock, Faults, Secret, SecretRef, SystemClock};
-use crate::bots::{AtAllWord, BotDefinition, DoubtRule, LarkSection, MentionWord, SessionWord};
+use crate::bots::{
+    AtAllWord, BotDefinition, BotsWord, DoubtRule, Entry, LarkSection, MentionWord, SessionWord,
+};
 use crate::channels::lark::{LarkBotSettings, SettingsError};
 use crate::config::{Environment, ModelSettings, Provider, Settings, StoreEngine};
 use crate::envelope::{Channel, Outlet};
@@ -123,6 +125,7 @@ impl Parts<'_> {
             session_scope: match bot.groups.session {
                 SessionWord::Chat => SessionScope::Chat,
                 SessionWord::User => SessionScope::User,
+                SessionWord::Thread => SessionScope::Thread,
             },
             queue_max: bot.groups.queue_max,
             in_doubt: match bot.in_doubt {
@@ -131,6 +134,7 @@ impl Parts<'_> {
             },
             driver: self.driver(bot, model)?,
             outlets,
+            people: None,
         })
     }
 
@@ -172,15 +176,23 @@ impl Parts<'_> {
 }
 
 fn rules(bot: &BotDefinition) -> AdmissionRules {
+    // What is no entry is an error of the check, and such a bot does not run.
+    let entries = |list: &[String]| {
+        list.iter().filter_map(|entry| Entry::parse(entry).ok()).collect::<Vec<_>>()
+    };
     AdmissionRules {
-        users: bot.access.users.clone(),
+        users: entries(&bot.access.users),
         chats: bot.access.chats.clone(),
-        admins: bot.access.admins.clone(),
+        admins: entries(&bot.access.admins),
         mention: match bot.groups.mention {
             MentionWord::Required => MentionRule::Required,
             MentionWord::Optional => MentionRule::Optional,
+            MentionWord::Smart => MentionRule::Smart,
         },
         answers_at_all: bot.groups.at_all == AtAllWord::Answer,
+        hears_bots: bot.groups.bots == BotsWord::Mentioned,
+        history: bot.groups.history,
+        stale: bot.groups.stale,
     }
 }
 

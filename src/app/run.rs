@@ -22,7 +22,7 @@ use crate::base::problem::Severity;
 use crate::base::{BotName, Clock, Problem, Secret, Timestamp};
 use crate::channels::lark::{self, LarkBot, LarkBots, LarkOutlet, Webhook, learn_identity};
 use crate::config::{Environment, Loaded, Settings};
-use crate::envelope::{Channel, Outlet};
+use crate::envelope::{Channel, Outlet, People};
 use crate::gateway::{BotRuntime, Gateway, GatewayDeps};
 use crate::net::{HttpFactory, HttpSettings};
 use crate::routing::Classifier;
@@ -171,13 +171,18 @@ impl App {
             }
         }
         let lark = Arc::new(LarkBots::new(running));
-        let outlet: Arc<dyn Outlet> = Arc::new(LarkOutlet::new(Arc::clone(&lark)));
+        let platform = Arc::new(LarkOutlet::new(Arc::clone(&lark)));
+        let people: Arc<dyn People> = Arc::<LarkOutlet>::clone(&platform);
+        let outlet: Arc<dyn Outlet> = platform;
         let outlets = HashMap::from([(Channel::Lark, outlet)]);
         let runtimes = self
             .bots
             .iter()
-            .map(|definition| parts.bot(definition, outlets.clone()))
-            .collect::<Result<_, _>>()?;
+            .map(|definition| {
+                let runtime = parts.bot(definition, outlets.clone())?;
+                Ok(BotRuntime { people: Some(Arc::clone(&people)), ..runtime })
+            })
+            .collect::<Result<_, AppError>>()?;
         Ok(Bots { lark, runtimes, not_started })
     }
 

@@ -4,8 +4,13 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
+use super::access;
+use super::stale::{self, StaleRule};
 use crate::base::problem::Problems;
 use crate::base::{Locale, Problem};
+
+/// The most messages beside the bot that a question may be given.
+const HISTORY_MAX: usize = 100;
 
 /// One bot, as its file defines it. Every key has a default but `name`.
 #[derive(Clone, Debug, Deserialize)]
@@ -135,11 +140,11 @@ impl LarkSection {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct Access {
-    /// User ids, `*`, `@tenant`.
+    /// Who may talk to it; see [`super::Entry`].
     pub users: Vec<String>,
     /// Chat ids, `*`.
     pub chats: Vec<String>,
-    /// User ids that may always talk to it.
+    /// Who may always talk to it, and do what only admins may; see [`super::Entry`].
     pub admins: Vec<String>,
 }
 
@@ -152,6 +157,8 @@ pub enum MentionWord {
     Required,
     /// Every message is for it.
     Optional,
+    /// It must, unless somebody replies to it or goes on talking to it.
+    Smart,
 }
 
 /// What one conversation is.
@@ -163,6 +170,19 @@ pub enum SessionWord {
     Chat,
     /// Each person in a chat has their own.
     User,
+    /// Each thread has its own, and what is outside of threads has one.
+    Thread,
+}
+
+/// What messages of other bots mean.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BotsWord {
+    /// Nothing.
+    #[default]
+    Ignore,
+    /// Those that name the bot are heard, a few in a row.
+    Mentioned,
 }
 
 /// What naming everybody means.
@@ -184,8 +204,14 @@ pub struct Groups {
     pub mention: MentionWord,
     /// What naming everybody means.
     pub at_all: AtAllWord,
+    /// What messages of other bots mean.
+    pub bots: BotsWord,
+    /// At most this many messages beside the bot are given to it as context.
+    pub history: usize,
     /// What one conversation is.
     pub session: SessionWord,
+    /// What becomes of messages that arrive late.
+    pub stale: StaleRule,
     /// At most this many messages of a session wait; what comes then is refused politely.
     pub queue_max: usize,
 }
@@ -195,7 +221,10 @@ impl Default for Groups {
         Self {
             mention: MentionWord::default(),
             at_all: AtAllWord::default(),
+            bots: BotsWord::default(),
+            history: 20,
             session: SessionWord::default(),
+            stale: StaleRule::default(),
             queue_max: 64,
         }
     }
@@ -221,6 +250,10 @@ fn check(definition: &BotDefinition, problems: &mut Problems<'_>) {
     if definition.groups.queue_max == 0 {
         problems.error("groups.queue_max", "at least one message must be able to wait");
     }
+    if definition.groups.history > HISTORY_MAX {
+        problems.error("groups.history", format!("at most {HISTORY_MAX} messages can be kept"));
+    }
+    stale::check(&definition.groups.stale, problems);
     if let Some(lark) = &definition.lark {
         if lark.app_id.is_empty() {
             problems.error("lark.app_id", "the id of the app is missing (cli_…)");
@@ -238,9 +271,7 @@ fn check(definition: &BotDefinition, problems: &mut Problems<'_>) {
             }
         }
     }
-    if definition.lark.is_some() && definition.access.users.is_empty() {
-        problems.warn("access.users", "nobody but admins may talk to this bot");
-    }
+    access::check(&definition.access, definition.lark.is_some(), problems);
 }
 
 #[cfg(test)]
@@ -275,8 +306,49 @@ mod tests {
                 "warning: bots/b.toml:5: lark.app_secret: a secret in a file; better write \
                  env:NAME or file:PATH",
                 "warning: bots/b.toml: access.users: nobody but admins may talk to this bot",
+                "warning: bots/b.toml: access.chats: only admins are heard, and in private chats \
+                 who was paired",
             ]
         );
+    }
+
+    #[test]
+    fn wrong_values_of_the_rules_are_named_with_their_lines() {
+        let table = [
+            ("[access]\nusers = [\"ou_1\", \"@tennant\"]", "3: access.users[1]", "`@tennant`"),
+            ("[access]\nadmins = [\n  \"@group/\",\n]", "4: access.admins[0]", "`@group/`"),
+            ("[access]\nchats = [\"@tenant\"]", "3: access.chats[0]", "ids of chats"),
+            ("[groups]\nmention = \"clever\"", "3: groups.mention", "`clever`"),
+            ("[groups]\nbots = \"all\"", "3: groups.bots", "`ignore` or `mentioned`"),
+            ("[groups]\nat_all = 1", "3: groups.at_all", "at_all = 1"),
+            ("[groups]\nsession = \"x\"", "3: groups.session", "`x`"),
+            ("[groups]\nhistory = 101", "3: groups.history", "at most 100"),
+            ("[groups]\nhistory = -1", "3: groups.history", "invalid value"),
+            ("[groups]\nstale = { after = \"soon\" }", "3: groups.stale.after", "`soon`"),
+            ("[groups]\nstale = { after = 600 }", "3: groups.stale.after", "a string"),
+            ("[groups]\nstale = { then = \"x\" }", "3: groups.stale.then", "`annotate`"),
+            ("[groups]\nstale = { when = \"1h\" }", "3: groups.stale.when", "unknown key"),
+        ];
+        for (lines, place, text) in table {
+            let (definition, problems) = load_text(&format!("name = \"b\"\n{lines}"));
+            assert!(definition.is_none(), "{lines}");
+            let place = format!("bots/b.toml:{place}: ");
+            let is_named = |problem: &String| problem.starts_with(&place) && problem.contains(text);
+            assert!(problems.iter().any(is_named), "{problems:?}");
+        }
+    }
+
+    #[test]
+    fn the_rules_of_groups_are_read_with_their_units() {
+        let lines = "[groups]\nmention = \"smart\"\nbots = \"mentioned\"\nsession = \"thread\"\n\
+                     stale = { after = \"2h\", then = \"merge\" }";
+        let (definition, problems) = load_text(&format!("name = \"b\"\n{lines}"));
+        let groups = definition.unwrap().groups;
+        assert!(problems.is_empty(), "{problems:?}");
+        assert_eq!((groups.mention, groups.bots), (MentionWord::Smart, BotsWord::Mentioned));
+        assert_eq!((groups.session, groups.history), (SessionWord::Thread, 20));
+        let after = std::time::Duration::from_secs(7200);
+        assert_eq!(groups.stale, StaleRule { after, then: crate::bots::StaleWord::Merge });
     }
 
     #[test]

@@ -4,9 +4,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::admit::AdmissionRules;
+use super::attention::thread_of;
 use crate::agent::{Driver, PromptParts, RunSpec, Source, UnknownPreset, preset, system_prompt};
 use crate::base::{BotName, Locale, SessionKey, TurnId};
-use crate::envelope::{AgentMessage, Channel, Exchange, Outlet, SenderKind, Speaker};
+use crate::envelope::{AgentMessage, Channel, Exchange, Outlet, People, SenderKind, Speaker};
 use crate::llm::ChatMessage;
 
 /// What one conversation is.
@@ -17,6 +18,8 @@ pub enum SessionScope {
     Chat,
     /// Each person in a chat has their own.
     User,
+    /// Each thread has its own, and what is outside of threads has one.
+    Thread,
 }
 
 /// What to do with a send that may have arrived when the platform no longer tells.
@@ -52,6 +55,8 @@ pub struct BotRuntime {
     pub driver: Driver,
     /// Its ways out.
     pub outlets: HashMap<Channel, Arc<dyn Outlet>>,
+    /// Who knows the people it talks to; without, nobody holds a role.
+    pub people: Option<Arc<dyn People>>,
 }
 
 impl std::fmt::Debug for BotRuntime {
@@ -69,6 +74,10 @@ impl BotRuntime {
             SessionScope::User => {
                 SessionKey::new(format!("{}/{chat}/{}", self.name, message.sender.id))
             }
+            SessionScope::Thread => match thread_of(message) {
+                Some(thread) => SessionKey::new(format!("{}/{chat}/{thread}", self.name)),
+                None => SessionKey::new(format!("{}/{chat}", self.name)),
+            },
         }
     }
 

@@ -36,6 +36,7 @@ impl Gateway {
             return Ok(Ended::silent(Verdict::Stale, reason));
         }
         let say = match command {
+            Command::Pair => return Ok(self.pair(bot, job, argument).await),
             Command::Help => Say::Help,
             Command::Ping => Say::Pong,
             Command::Version => Say::Version { version: self.shared.version.to_owned() },

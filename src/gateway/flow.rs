@@ -10,19 +10,24 @@ use async_trait::async_trait;
 use tokio::sync::{Semaphore, oneshot};
 use tokio_util::sync::CancellationToken;
 
-use super::admit::{Admission, admit};
+use super::admit::{Admission, Circumstances, MentionRule, admit, allows_chat};
+use super::attention::Attention;
 use super::bot::BotRuntime;
+use super::clearance::Facts;
+use super::decline::Declined;
 use super::outbox::OutboxSink;
+use super::overheard::Overheard;
+use super::pairing::Pairings;
 use super::plan::SessionLocks;
 use super::sessions::{Job, Seat, Sessions};
 use crate::agent::Halt;
 use crate::base::id::TurnIds;
-use crate::base::{BotName, Clock, Faults, SessionKey, Timestamp, TurnId, Verdict};
+use crate::base::{BotName, Clock, Faults, Say, SessionKey, Timestamp, TurnId, Verdict};
 use crate::envelope::{
-    AgentMessage, Arrival, DedupKey, Incoming, Inlet, InletError, Notice, Submitted,
+    AgentMessage, Arrival, ChatKind, DedupKey, Incoming, Inlet, InletError, Notice, Submitted,
 };
 use crate::routing::{Classifier, Intent};
-use crate::store::{Acceptance, Change, InboxV1, Lane, NoteV1, Store};
+use crate::store::{Acceptance, AdmittedV1, Change, InboxV1, Lane, NoteV1, Store};
 use crate::task::TaskSet;
 use crate::telemetry::Event;
 
@@ -73,6 +78,10 @@ pub(super) struct Shared {
     pub(super) bots: HashMap<BotName, Arc<BotRuntime>>,
     pub(super) sessions: Sessions,
     pub(super) session_locks: SessionLocks,
+    pub(super) attention: Attention,
+    pub(super) facts: Facts,
+    pub(super) pairings: Pairings,
+    pub(super) overheard: Overheard,
     pub(super) started_at: Timestamp,
     ids: TurnIds,
     turns: Semaphore,
@@ -116,6 +125,10 @@ impl Gateway {
                 bots,
                 sessions: Sessions::default(),
                 session_locks: SessionLocks::default(),
+                attention: Attention::default(),
+                facts: Facts::default(),
+                pairings: Pairings::default(),
+                overheard: Overheard::default(),
                 started_at,
                 ids: TurnIds::default(),
                 turns: Semaphore::new(TURNS_AT_ONCE_MAX),
@@ -159,26 +172,77 @@ impl Gateway {
         let unknown = || InletError::UnknownBot(incoming.bot.clone());
         let bot = Arc::clone(self.shared.bots.get(&incoming.bot).ok_or_else(unknown)?);
 
-        if let Admission::NoWork { verdict, reason } = admit(&incoming, &bot.rules) {
-            let subject = incoming.message.id.to_string();
-            return Ok(self.no_work(&bot.name, subject, verdict, reason));
-        }
+        let now = self.shared.clock.now();
+        self.shared.attention.hears(&incoming);
+        let standing = match admit(&incoming, &bot.rules, &self.circumstances(&incoming, now)) {
+            Admission::Admit(standing) => standing,
+            Admission::Stranger => {
+                self.warn_of_empty_lists(&bot, &incoming);
+                return self.meet_stranger(&bot, incoming).await;
+            }
+            Admission::NoWork { verdict, reason } => {
+                self.turned_away(&bot, &incoming, verdict);
+                let subject = incoming.message.id.to_string();
+                return Ok(self.no_work(&bot.name, subject, verdict, reason));
+            }
+        };
+        let chat_kind = incoming.addressing.chat_kind;
         let mut message = incoming.message;
         message.session.id = bot.session_of(&message);
-        let turn = self.next_turn();
+        let lane = self.lane_of(&message);
+        let mut row = self.row(message, lane);
+        row.admitted = AdmittedV1 { standing, in_group: chat_kind == ChatKind::Group };
+        let matters = bot.rules.mention == MentionRule::Smart || bot.rules.hears_bots;
+        let remembered = matters.then(|| row.message.clone());
+        let submitted = self.accept_row(&bot, &incoming.keys, row).await?;
+        if let (Some(message), Submitted::Accepted(_)) = (remembered, &submitted) {
+            self.shared.attention.accepted(&message, chat_kind, now);
+        }
+        Ok(submitted)
+    }
 
-        match self.lane_of(&message) {
+    fn circumstances(&self, incoming: &Incoming, now: Timestamp) -> Circumstances {
+        let sender = &incoming.message.sender.id;
+        Circumstances {
+            is_paired: self.shared.pairings.is_paired(&incoming.bot, sender),
+            is_in_talk: self.shared.attention.is_in_talk(incoming, now),
+            bot_turns: self.shared.attention.bot_turns(&incoming.message),
+        }
+    }
+
+    /// What else follows from a message that starts no work.
+    fn turned_away(&self, bot: &BotRuntime, incoming: &Incoming, verdict: Verdict) {
+        match verdict {
+            Verdict::NotMentioned if allows_chat(&bot.rules, &incoming.message) => {
+                self.overhear(bot, incoming);
+            }
+            Verdict::NotAllowed => self.warn_of_empty_lists(bot, incoming),
+            _ => {}
+        }
+    }
+
+    /// A message that was let in, to its line.
+    async fn accept_row(
+        &self,
+        bot: &BotRuntime,
+        keys: &[DedupKey],
+        row: InboxV1,
+    ) -> Result<Submitted, InletError> {
+        match row.lane {
             Lane::Session => {
-                let key = message.session.id.clone();
+                if let Some(dropped) = self.drop_late(bot, keys, &row).await {
+                    return dropped;
+                }
+                let key = row.message.session.id.clone();
                 match self.shared.sessions.reserve(&key, bot.queue_max) {
-                    Some(seat) => self.accept_seated(turn, &incoming.keys, message, seat).await,
-                    None => self.accept_busy(turn, &bot, &incoming.keys, message).await,
+                    Some(seat) => self.accept_seated(keys, row, seat).await,
+                    None => self.accept_busy(bot, keys, row).await,
                 }
             }
-            lane @ (Lane::Control | Lane::Delivery) => {
-                let row = self.row(message, lane);
+            Lane::Control | Lane::Delivery => {
+                let turn = self.next_turn();
                 let changes = vec![Change::PutInbox { turn, row: Box::new(row.clone()) }];
-                let submitted = self.store_once(turn, &incoming.keys, &row, changes).await?;
+                let submitted = self.store_once(turn, keys, &row, changes).await?;
                 if submitted != Submitted::Duplicate {
                     self.start_aside(turn, row, false);
                 }
@@ -189,12 +253,11 @@ impl Gateway {
 
     async fn accept_seated(
         &self,
-        turn: TurnId,
         keys: &[DedupKey],
-        message: AgentMessage,
+        row: InboxV1,
         seat: Seat,
     ) -> Result<Submitted, InletError> {
-        let row = self.row(message, Lane::Session);
+        let turn = self.next_turn();
         let changes = vec![Change::PutInbox { turn, row: Box::new(row.clone()) }];
         let submitted = self.store_once(turn, keys, &row, changes).await?;
         if submitted != Submitted::Duplicate {
@@ -210,21 +273,17 @@ impl Gateway {
     /// The line is full: the polite refusal is stored together with the message.
     async fn accept_busy(
         &self,
-        turn: TurnId,
         bot: &BotRuntime,
         keys: &[DedupKey],
-        message: AgentMessage,
+        mut row: InboxV1,
     ) -> Result<Submitted, InletError> {
-        let row = self.row(message, Lane::Delivery);
-        let (row, changes) = Self::planned_refusal(bot, turn, row);
-        let submitted = self.store_once(turn, keys, &row, changes).await?;
-        if submitted != Submitted::Duplicate {
-            self.start_aside(turn, row, false);
-        }
-        Ok(submitted)
+        row.lane = Lane::Delivery;
+        let declined =
+            Declined { say: Say::Busy, verdict: Verdict::Busy, reason: "", changes: Vec::new() };
+        self.decline(bot, keys, row, declined).await
     }
 
-    async fn store_once(
+    pub(super) async fn store_once(
         &self,
         turn: TurnId,
         keys: &[DedupKey],
@@ -257,7 +316,14 @@ impl Gateway {
             lane,
             accepted_at: self.shared.clock.now(),
             closing: None,
+            admitted: AdmittedV1::default(),
         }
+    }
+
+    /// The row of a message whose answer is planned already.
+    pub(super) fn delivery_row(&self, bot: &BotRuntime, mut message: AgentMessage) -> InboxV1 {
+        message.session.id = bot.session_of(&message);
+        self.row(message, Lane::Delivery)
     }
 
     /// Control commands never wait in a session's line.
@@ -274,7 +340,13 @@ impl Gateway {
         self.no_work(&notice.bot, notice.subject, verdict, &notice.event_type)
     }
 
-    fn no_work(&self, bot: &BotName, subject: String, verdict: Verdict, reason: &str) -> Submitted {
+    pub(super) fn no_work(
+        &self,
+        bot: &BotName,
+        subject: String,
+        verdict: Verdict,
+        reason: &str,
+    ) -> Submitted {
         Event::NoWork { bot: bot.as_str(), verdict: verdict.word() }.emit();
         self.keep_note(bot, subject, verdict, reason);
         Submitted::NoWork(verdict)
@@ -292,6 +364,7 @@ impl Gateway {
         self.shared.tasks.spawn("session", async move {
             while let Some(job) = gateway.shared.sessions.next(&key) {
                 let Ok(_permit) = gateway.shared.turns.acquire().await else { return };
+                let job = gateway.merge_late(job).await;
                 gateway.serve(job).await;
             }
         });

@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::*;
 use crate::agent::{Driver, Pipeline};
 use crate::base::{ChatId, Disposition, Locale, MessageId, SystemClock};
+use crate::bots::Entry;
 use crate::channels::terminal::incoming;
 use crate::envelope::{
     Certainty, Channel, DeliverError, Delivered, Delivery, Operation, Outlet, ReplyFn,
@@ -91,7 +92,10 @@ fn gateway(mouth: &Arc<Mouth>) -> Gateway {
     let outlet: Arc<dyn Outlet> = Arc::<Mouth>::clone(mouth);
     let bot = BotRuntime {
         name: BotName::new("b"),
-        rules: AdmissionRules { admins: vec!["terminal".to_owned()], ..AdmissionRules::default() },
+        rules: AdmissionRules {
+            admins: vec![Entry::Person("terminal".to_owned())],
+            ..AdmissionRules::default()
+        },
         locale: Locale::EnUs,
         persona: String::new(),
         preset: "chat".to_owned(),
@@ -105,6 +109,7 @@ fn gateway(mouth: &Arc<Mouth>) -> Gateway {
             faults: Faults::default(),
         },
         outlets: HashMap::from([(Channel::Cli, outlet)]),
+        people: None,
     };
     let deps = GatewayDeps {
         store: Arc::new(store),

@@ -8,7 +8,7 @@ use crate::base::{MessageId, Verdict};
 use crate::envelope::{
     AgentMessage, Destination, ReplyError, ReplyFn, ReplySink, Sender, SenderKind,
 };
-use crate::store::{Change, ClosingV1, InboxV1, Lane};
+use crate::store::{AdmittedV1, Change, ClosingV1, InboxV1, Lane};
 
 /// The gateway's outbox as a reply sink.
 #[derive(Debug)]
@@ -29,6 +29,7 @@ impl ReplySink for OutboxSink {
             lane: Lane::Delivery,
             accepted_at: gateway.shared.clock.now(),
             closing: Some(ClosingV1 { verdict: Verdict::Answered, reason: String::new() }),
+            admitted: AdmittedV1::default(),
         };
         let mut changes = vec![Change::PutInbox { turn, row: Box::new(row.clone()) }];
         changes.extend(Gateway::sends(&bot, turn, &row, Some(&text)));

@@ -7,6 +7,7 @@ use tokio::sync::{Mutex, MutexGuard};
 use super::bot::BotRuntime;
 use super::failed::{FailedV1, failed_key};
 use super::flow::Gateway;
+use super::pairing::PairingStep;
 use super::split::split_text;
 use crate::base::{Locale, MessageId, Say, SessionKey, TurnId, Verdict, limit};
 use crate::envelope::{Destination, Exchange, Operation, Speaker};
@@ -51,6 +52,8 @@ pub(super) struct Ended {
     pub(super) reason: String,
     /// What becomes of the conversation.
     pub(super) remember: Remember,
+    /// What becomes of pairings.
+    pub(super) pairing: Option<PairingStep>,
 }
 
 impl Ended {
@@ -61,12 +64,19 @@ impl Ended {
             verdict,
             reason: String::new(),
             remember: Remember::Nothing,
+            pairing: None,
         }
     }
 
     /// A turn that ends in silence.
     pub(super) fn silent(verdict: Verdict, reason: impl Into<String>) -> Self {
-        Self { text: None, verdict, reason: reason.into(), remember: Remember::Nothing }
+        Self {
+            text: None,
+            verdict,
+            reason: reason.into(),
+            remember: Remember::Nothing,
+            pairing: None,
+        }
     }
 }
 
@@ -109,22 +119,17 @@ impl Gateway {
         if let Some(session) = self.changed_session(row, ended.remember).await? {
             changes.push(Change::PutSession { key, session: Box::new(session) });
         }
+        let now = self.shared.clock.now();
+        if let Some(step) = &ended.pairing {
+            changes.extend(step.changes(&bot.name, now)?);
+        }
         self.shared.faults.at("turn.before_plan");
         self.shared.store.commit(changes).await?;
+        if let Some(step) = &ended.pairing {
+            self.shared.pairings.apply(&bot.name, step, now);
+        }
         self.shared.faults.at("turn.after_plan");
         Ok(())
-    }
-
-    /// The refusal of a message whose line is full, planned but not stored.
-    pub(super) fn planned_refusal(
-        bot: &BotRuntime,
-        turn: TurnId,
-        mut row: InboxV1,
-    ) -> (InboxV1, Vec<Change>) {
-        row.closing = Some(ClosingV1 { verdict: Verdict::Busy, reason: String::new() });
-        let mut changes = vec![Change::PutInbox { turn, row: Box::new(row.clone()) }];
-        changes.extend(Self::sends(bot, turn, &row, Some(&Say::Busy.text(bot.locale))));
-        (row, changes)
     }
 
     pub(super) fn sends(
@@ -234,6 +239,20 @@ impl Gateway {
         };
         Change::CloseTurn { turn, receipt: Box::new(receipt) }
     }
+}
+
+/// A message that is answered at the door: its closing and its answer, planned but not stored.
+pub(super) fn planned_closing(
+    bot: &BotRuntime,
+    turn: TurnId,
+    mut row: InboxV1,
+    closing: ClosingV1,
+    text: &str,
+) -> (InboxV1, Vec<Change>) {
+    row.closing = Some(closing);
+    let mut changes = vec![Change::PutInbox { turn, row: Box::new(row.clone()) }];
+    changes.extend(Gateway::sends(bot, turn, &row, Some(text)));
+    (row, changes)
 }
 
 /// One message of an answer, not tried yet. Its uuid follows from turn and part, so that it is

@@ -19,6 +19,10 @@ impl Gateway {
     /// # Errors
     /// The store cannot be read; nothing was started.
     pub async fn recover(&self) -> Result<usize, StoreError> {
+        for bot in self.shared.bots.keys() {
+            self.shared.pairings.load(self.shared.store.as_ref(), bot).await?;
+        }
+        self.start_overhearing();
         let (mut lines, mut aside, mut turns) = (Vec::new(), Vec::new(), 0);
         for (turn, row) in self.shared.store.open_turns().await? {
             let age = self.shared.clock.now().since(row.accepted_at);

@@ -159,6 +159,18 @@ impl Sessions {
         (was_served, taken)
     }
 
+    /// Takes those out of the line whose rows are `wanted`, in their order. Nobody has begun with
+    /// them.
+    pub(super) fn take_out(&self, key: &SessionKey, wanted: impl Fn(&InboxV1) -> bool) -> Vec<Job> {
+        let mut lines = self.lock();
+        let Some(line) = lines.get_mut(key) else { return Vec::new() };
+        let waiting = std::mem::take(&mut line.waiting);
+        let (taken, left): (VecDeque<Job>, _) =
+            waiting.into_iter().partition(|job| wanted(&job.row));
+        line.waiting = left;
+        taken.into()
+    }
+
     /// Puts jobs back in front of the line they were taken from. `true`: the caller must start a
     /// worker for it.
     pub(super) fn put_back(&self, key: &SessionKey, jobs: Vec<Job>) -> bool {

@@ -2,7 +2,7 @@ use super::*;
 use crate::base::id::TurnIds;
 use crate::base::{BotName, MessageId, Timestamp, Verdict};
 use crate::envelope::AgentMessage;
-use crate::store::{ClosingV1, Lane};
+use crate::store::{AdmittedV1, ClosingV1, Lane};
 
 const NOW: Timestamp = Timestamp::from_millis(1);
 
@@ -16,6 +16,7 @@ fn job(ids: &TurnIds) -> Job {
             lane: Lane::Session,
             accepted_at: Timestamp::from_millis(1),
             closing: None,
+            admitted: AdmittedV1::default(),
         },
         stop: CancellationToken::new(),
         recovered: false,

@@ -9,12 +9,14 @@ use super::bot::BotRuntime;
 use super::deliver::Sending;
 use super::flow::Gateway;
 use super::journal::TurnJournal;
+use super::late::lateness;
 use super::plan::{Ended, Remember};
 use super::sessions::Job;
 use super::working::Working;
 use crate::agent::{DriveError, Outcome, replay};
 use crate::base::{Backoff, Disposition, Say, Verdict};
 use crate::envelope::AgentMessage;
+use crate::llm::ChatMessage;
 use crate::routing::{Classified, Intent, route};
 use crate::store::{ClosingV1, Lane, StoreError};
 use crate::telemetry::Event;
@@ -98,6 +100,8 @@ impl Gateway {
         if job.row.closing.is_none() {
             let ended = if panics >= PANICS_MAX {
                 apology(&bot, job, "the turn panicked again and again")
+            } else if let Some(refused) = self.clear(&bot, job).await? {
+                refused
             } else {
                 self.work(&bot, job, &mut working).await?
             };
@@ -109,6 +113,9 @@ impl Gateway {
         }
         let sending = Sending { bot: &bot, turn: job.turn, row: &job.row, stop: &job.stop };
         let (closing, sent) = self.deliver(&sending).await?;
+        for message in &sent {
+            self.shared.attention.spoke(&bot.name, message);
+        }
         if let Some(working) = working {
             working.end().await;
         }
@@ -154,6 +161,32 @@ impl Gateway {
         }
     }
 
+    /// What the model is told before the question: what was said beside it, and that it is late.
+    async fn context_for(&self, bot: &BotRuntime, job: &Job) -> Vec<String> {
+        let mut context = Vec::new();
+        if job.row.admitted.in_group {
+            context.extend(self.context_of(bot, &job.row.message).await);
+        }
+        context.extend(lateness(&job.row, &bot.rules.stale).map(|late| {
+            let minutes = late.ago.as_secs() / 60;
+            format!(
+                "The next message arrived {minutes} minutes after it was sent. Mind that it \
+                 speaks of that time."
+            )
+        }));
+        context
+    }
+
+    /// The answer to a late message says how old that is.
+    fn dated(&self, bot: &BotRuntime, job: &Job, mut ended: Ended) -> Ended {
+        let is_late = lateness(&job.row, &bot.rules.stale).is_some();
+        if let Some(text) = ended.text.as_mut().filter(|_| is_late) {
+            let ago = self.shared.clock.now().since(job.row.message.timestamp);
+            *text = format!("{}\n{text}", Say::SentAgo { ago }.text(bot.locale));
+        }
+        ended
+    }
+
     /// Runs the engine, from the beginning or from where the journal ends.
     async fn ask_engine(
         &self,
@@ -177,7 +210,8 @@ impl Gateway {
             let mut message = job.row.message.clone();
             message.session.history = session.history;
             message.reply_fn.bind(self.sink());
-            let spec = match spec(bot, job, &message, session.epoch) {
+            let context = self.context_for(bot, job).await;
+            let spec = match spec(bot, job, &message, context, session.epoch) {
                 Ok(spec) => spec,
                 Err(reason) => return Ok(apology(bot, job, &reason)),
             };
@@ -200,7 +234,7 @@ impl Gateway {
         let epoch = run.spec().map_or(0, |spec| spec.epoch);
         let halt = self.halt(job);
         match bot.driver.drive(run, &begun, &journal, &(), &halt).await {
-            Ok(outcome) => Ok(ended(outcome, epoch)),
+            Ok(outcome) => Ok(self.dated(bot, job, ended(outcome, epoch))),
             Err(error) => drive_failed(bot, job, error),
         }
     }
@@ -210,10 +244,14 @@ fn spec(
     bot: &BotRuntime,
     job: &Job,
     message: &AgentMessage,
+    context: Vec<String>,
     epoch: u64,
 ) -> Result<crate::agent::RunSpec, String> {
     let route = route(message.channel, message.explicit_preset(), &bot.preset);
-    bot.run_spec(job.turn, message, &route.preset, epoch).map_err(|error| error.to_string())
+    let mut spec =
+        bot.run_spec(job.turn, message, &route.preset, epoch).map_err(|error| error.to_string())?;
+    spec.history.extend(context.into_iter().map(|text| ChatMessage::User { text }));
+    Ok(spec)
 }
 
 /// Some failures are over when the store works again, others will never be.
@@ -259,12 +297,14 @@ fn ended(outcome: Outcome, epoch: u64) -> Ended {
             text: Some(text),
             verdict: Verdict::Answered,
             reason: if partial { "partial".to_owned() } else { String::new() },
+            pairing: None,
         },
         Outcome::Apologised { text } => Ended {
             text: Some(text),
             verdict: Verdict::Failed,
             reason: "no answer came out of the run".to_owned(),
             remember: Remember::Nothing,
+            pairing: None,
         },
         Outcome::Cancelled => Ended::silent(Verdict::Stopped, ""),
         Outcome::LeaseLost => Ended::silent(Verdict::Failed, "another node took the session over"),

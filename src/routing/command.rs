@@ -17,16 +17,18 @@ pub enum Command {
     Ping,
     /// Name the version.
     Version,
+    /// Let a stranger in, or no longer.
+    Pair,
 }
 
 impl Command {
     /// Whether it changes something: such a command is not carried out when it is old.
     pub const fn changes_something(self) -> bool {
-        matches!(self, Self::New | Self::Stop)
+        matches!(self, Self::New | Self::Stop | Self::Pair)
     }
 }
 
-const SLASH: [(&str, Command); 10] = [
+const SLASH: [(&str, Command); 11] = [
     ("/help", Command::Help),
     ("/status", Command::Status),
     ("/check", Command::Status),
@@ -37,6 +39,7 @@ const SLASH: [(&str, Command); 10] = [
     ("/why", Command::Why),
     ("/ping", Command::Ping),
     ("/version", Command::Version),
+    ("/pair", Command::Pair),
 ];
 
 const PHRASES: [(&str, Command); 34] = [

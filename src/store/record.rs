@@ -32,6 +32,35 @@ pub struct InboxV1 {
     /// Set once the answer is in the outbox: what the turn is closed with after the delivery.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closing: Option<ClosingV1>,
+    /// What admission found out.
+    #[serde(default)]
+    pub admitted: AdmittedV1,
+}
+
+/// What admission found out about a message.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct AdmittedV1 {
+    /// What its sender may do.
+    pub standing: Standing,
+    /// It was written in a group.
+    pub in_group: bool,
+}
+
+/// What a sender may do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Standing {
+    /// Ask.
+    #[default]
+    User,
+    /// Ask, and steer the bot.
+    Admin,
+    /// Perhaps nothing: the platform must be asked for the sender's roles first.
+    Unclear {
+        /// Whether a refusal may offer a pairing code.
+        may_pair: bool,
+    },
 }
 
 /// How a turn will be closed when its sends are delivered.

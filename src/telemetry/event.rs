@@ -64,6 +64,24 @@ pub enum Event<'a> {
         /// The verdict's word.
         verdict: &'a str,
     },
+    /// Nobody is let in to a chat, because a list of the bot is empty. Said once a chat.
+    AccessEmpty {
+        /// The bot.
+        bot: &'a str,
+        /// The chat.
+        chat: &'a str,
+        /// The keys of the empty lists.
+        keys: &'a str,
+    },
+    /// An admin let a stranger in.
+    Paired {
+        /// The bot.
+        bot: &'a str,
+        /// Who was let in.
+        user: &'a str,
+        /// By whom.
+        by: &'a str,
+    },
     /// An event could not be stored; the platform will send it again.
     NotAccepted {
         /// Why.
@@ -244,6 +262,12 @@ impl Event<'_> {
             Self::Duplicate => info!(event = "duplicate", "an event was delivered again"),
             Self::NoWork { bot, verdict } => {
                 info!(event = "no_work", bot, verdict, "an event starts no work");
+            }
+            Self::AccessEmpty { bot, chat, keys } => {
+                warn!(event = "access_empty", bot, chat, keys, "nobody is let in: a list is empty");
+            }
+            Self::Paired { bot, user, by } => {
+                info!(event = "paired", bot, user, by, "an admin let a stranger in");
             }
             Self::NotAccepted { error } => {
                 error!(event = "not_accepted", %error, "an event could not be stored");

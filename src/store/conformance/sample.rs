@@ -5,7 +5,7 @@ use crate::envelope::{
     AgentMessage, Channel, Destination, Exchange, Operation, Sender, SenderKind, Speaker,
 };
 use crate::store::{
-    Change, InboxV1, Lane, LedgerV1, NoteV1, ReceiptV1, SendState, SendV1, SessionV1,
+    AdmittedV1, Change, InboxV1, Lane, LedgerV1, NoteV1, ReceiptV1, SendState, SendV1, SessionV1,
 };
 
 fn bot() -> BotName {
@@ -32,6 +32,7 @@ pub(in crate::store) fn inbox_record(turn: TurnId) -> InboxV1 {
         lane: Lane::Session,
         accepted_at: Timestamp::from_millis(5),
         closing: None,
+        admitted: AdmittedV1::default(),
     }
 }
 
