@@ -11,6 +11,7 @@ mod ports;
 mod reply;
 
 pub use failures::{FailedPage, FailedTurn, Failures, ReplayError, Replayed};
+pub(crate) use message::METADATA_TENANT;
 pub use message::{
     AgentMessage, Attachment, AttachmentKind, Channel, Exchange, Mention, Part, Sender, SenderKind,
     Session, Speaker,

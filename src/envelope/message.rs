@@ -118,6 +118,18 @@ pub enum AttachmentKind {
     Video,
     /// A sticker, which cannot be downloaded.
     Sticker,
+    /// Messages of another conversation; found by the id of the message that carries them.
+    Forward,
+}
+
+impl AttachmentKind {
+    /// Whether a message that consists of such attachments alone waits for a question about them.
+    pub const fn can_wait(self) -> bool {
+        match self {
+            Self::Image | Self::File | Self::Audio | Self::Video => true,
+            Self::Sticker | Self::Forward => false,
+        }
+    }
 }
 
 /// Something sent along with a message; fetched only when needed.
@@ -125,11 +137,21 @@ pub enum AttachmentKind {
 pub struct Attachment {
     /// What it is.
     pub kind: AttachmentKind,
-    /// The channel's key for fetching it.
+    /// The channel's key for fetching it; empty if the message's id is all it takes.
     pub key: String,
     /// The file name as the sender had it; untrusted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
+    /// The message that carries it, if it is another one than the message it is listed in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub carrier: Option<MessageId>,
+}
+
+impl Attachment {
+    /// An attachment of the message it is listed in, without a name.
+    pub fn of(kind: AttachmentKind, key: &str) -> Self {
+        Self { kind, key: key.to_owned(), name: None, carrier: None }
+    }
 }
 
 /// Somebody named in a message.
@@ -169,6 +191,9 @@ pub struct AgentMessage {
     /// The message that this one quotes or replies to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quotes: Option<MessageId>,
+    /// The first message of the thread it stands in, unless that is the one it quotes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thread_root: Option<MessageId>,
     /// What only some readers know: the explicit preset, the language, channel details.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub metadata: BTreeMap<String, Value>,
@@ -180,6 +205,8 @@ pub struct AgentMessage {
 
 /// The metadata key that names a preset explicitly.
 pub(crate) const METADATA_PRESET: &str = "preset";
+/// The metadata key of the organisation that the bot belongs to, as the channel names it.
+pub(crate) const METADATA_TENANT: &str = "tenant";
 
 impl AgentMessage {
     fn new(
@@ -200,6 +227,7 @@ impl AgentMessage {
             attachments: Vec::new(),
             mentions: Vec::new(),
             quotes: None,
+            thread_root: None,
             metadata: BTreeMap::new(),
             timestamp: Timestamp::default(),
             reply_fn: ReplyFn::to(destination),
@@ -269,6 +297,7 @@ impl AgentMessage {
             attachments: Vec::new(),
             mentions: Vec::new(),
             quotes: None,
+            thread_root: None,
             metadata: parent.metadata.clone(),
             timestamp: parent.timestamp,
             reply_fn: parent.reply_fn.clone(),
@@ -278,6 +307,12 @@ impl AgentMessage {
     /// The preset the sender named, if any.
     pub fn explicit_preset(&self) -> Option<&str> {
         self.metadata.get(METADATA_PRESET).and_then(Value::as_str)
+    }
+
+    /// Whether it consists of attachments alone: a file without a word about it.
+    pub fn is_only_attachments(&self) -> bool {
+        let is_attachment = |part: &Part| matches!(part, Part::Attachment { .. });
+        !self.parts.is_empty() && self.parts.iter().all(is_attachment)
     }
 
     /// Names a preset explicitly.

@@ -4,6 +4,7 @@
 //! what it stands for, so that nothing is dropped silently. Names and texts stay untrusted: they
 //! are cleaned of control characters where they enter a placeholder, nothing more.
 
+mod card;
 mod mention;
 mod other;
 mod post;
@@ -29,6 +30,8 @@ pub(super) struct Rendered {
     pub(super) mentions_bot: bool,
     /// Everybody was named.
     pub(super) mentions_all: bool,
+    /// It consists of attachments that can be looked at, and no word.
+    pub(super) only_attachments: bool,
 }
 
 /// Converts a message. `own` is the bot's id, whose mentions are removed.
@@ -48,6 +51,7 @@ pub(super) fn render(
         // Content that is no JSON is kept as the words it consists of.
         ("text" | "post", None) => text_message(content, &[], own),
         ("post", Some(object)) => post::render(object, named, own),
+        ("interactive", Some(object)) => card::render(object, named),
         (kind, object) => other::render(kind, object.unwrap_or(&Value::Null)),
     };
     rendered.mentions_bot |= named.iter().any(|named| named.is(own));

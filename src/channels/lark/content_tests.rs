@@ -127,11 +127,65 @@ fn every_other_type_is_named() {
     assert_eq!(
         file.attachments,
         [Attachment {
-            kind: AttachmentKind::File,
-            key: "k".to_owned(),
             name: Some("a.pdf".to_owned()),
+            ..Attachment::of(AttachmentKind::File, "k")
         }]
     );
+}
+
+#[test]
+fn nodes_without_paragraphs_and_files_beside_them_are_read() {
+    let post = |content: Value| render("post", &content.to_string(), &[], Some(&own()));
+    let node = |text: &str| json!({"tag": "text", "text": text});
+    assert_eq!(post(json!({"content": [node("a"), node("b")]})).text, "ab");
+    assert_eq!(
+        post(json!({"content": [node("a"), [node("b"), node("c")], [], node("d")]})).text,
+        "a\nbc\n\nd"
+    );
+    let files = json!({"title": "", "content": [[]], "content_v2": [[]], "files": [
+        {"file_key": "file_1", "file_name": "n.py", "is_folder": false},
+        {"file_key": "file_2", "file_name": "src", "is_folder": true},
+        {"file_name": "no key"},
+    ]});
+    let rendered = post(files);
+    assert_eq!(rendered.text, "[file: n.py]\n[folder: src]\n[file: no key]");
+    let keys: Vec<&str> = rendered.attachments.iter().map(|file| file.key.as_str()).collect();
+    assert_eq!(keys, ["file_1"], "a folder is named and not downloaded");
+    assert_eq!(rendered.attachments[0].name.as_deref(), Some("n.py"));
+}
+
+#[test]
+fn what_consists_of_attachments_alone_is_told_apart() {
+    let named = people(&[("@_user_1", "ou_bot", "bot"), ("@_user_2", "ou_2", "Rui")]);
+    let only = |kind: &str, content: Value| {
+        render(kind, &content.to_string(), &named, Some(&own())).only_attachments
+    };
+    let image = json!({"tag": "img", "image_key": "img_1"});
+    let at = |key: &str| json!({"tag": "at", "user_id": key, "user_name": "x"});
+    for (kind, content, expected) in [
+        ("image", json!({"image_key": "k"}), true),
+        ("file", json!({"file_key": "k", "file_name": "a"}), true),
+        ("audio", json!({"file_key": "k"}), true),
+        ("media", json!({"file_key": "k"}), true),
+        ("image", json!({}), false),
+        ("sticker", json!({"file_key": "k"}), false),
+        ("folder", json!({"file_key": "k", "file_name": "a"}), false),
+        ("merge_forward", json!({"content": "Merged and Forwarded Message"}), false),
+        ("text", json!({"text": "[image]"}), false),
+        ("post", json!({"content": [[image]]}), true),
+        (
+            "post",
+            json!({"content": [[at("@_user_1")], [image, {"tag": "text", "text": " "}]]}),
+            true,
+        ),
+        ("post", json!({"content": [[at("@_user_2")], [image]]}), false),
+        ("post", json!({"title": "look", "content": [[image]]}), false),
+        ("post", json!({"content": [[image], [{"tag": "text", "text": "this"}]]}), false),
+        ("post", json!({"content": [[]]}), false),
+        ("post", json!({"content": [[]], "files": [{"file_key": "k", "file_name": "a"}]}), true),
+    ] {
+        assert_eq!(only(kind, content.clone()), expected, "{kind} {content}");
+    }
 }
 
 #[test]

@@ -46,7 +46,8 @@ const KINDS: [Kind; 20] = [
     kind("video_chat", "video meeting", "topic"),
     kind("todo", "task", "task_id"),
     kind("vote", "vote", "topic"),
-    kind("merge_forward", "forwarded messages", ""),
+    // What it holds is found by the message's own id.
+    carrier(kind("merge_forward", "forwarded messages", ""), AttachmentKind::Forward, ""),
     kind("post", "rich text", ""),
 ];
 
@@ -65,12 +66,12 @@ pub(super) fn render(message_type: &str, content: &Value) -> Rendered {
     let attachments = kind
         .attachment
         .into_iter()
-        .filter(|(_, key)| !field(key).is_empty())
+        .filter(|(_, key)| key.is_empty() || !field(key).is_empty())
         .map(|(kind, key)| Attachment {
-            kind,
-            key: field(key).to_owned(),
             name: Some(field("file_name")).filter(|name| !name.is_empty()).map(str::to_owned),
+            ..Attachment::of(kind, field(key))
         })
-        .collect();
-    Rendered { text, attachments, ..Rendered::default() }
+        .collect::<Vec<_>>();
+    let only_attachments = attachments.iter().any(|attachment| attachment.kind.can_wait());
+    Rendered { text, attachments, only_attachments, ..Rendered::default() }
 }

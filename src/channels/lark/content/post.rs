@@ -9,6 +9,8 @@ use crate::envelope::{Attachment, AttachmentKind};
 
 /// The longest name of a node type or emoji in a placeholder, in characters.
 const TAG_CHARS_MAX: usize = 40;
+/// The longest name of a file in a placeholder, in characters.
+const NAME_CHARS_MAX: usize = 120;
 
 struct Post<'a> {
     named: &'a [Named],
@@ -16,29 +18,50 @@ struct Post<'a> {
     rendered: Rendered,
     /// The bot's mention stands in front of everything else.
     addressed: bool,
+    /// Something besides attachments was said.
+    has_words: bool,
 }
 
 pub(super) fn render(content: &Value, named: &[Named], own: Option<&UserId>) -> Rendered {
     let body = unlocalised(content);
-    let mut post = Post { named, own, rendered: Rendered::default(), addressed: false };
+    let rendered = Rendered::default();
+    let mut post = Post { named, own, rendered, addressed: false, has_words: false };
     let title = body.get("title").and_then(Value::as_str).unwrap_or("");
     if !title.is_empty() {
-        post.rendered.text.push_str(title);
+        post.push(title);
         post.rendered.text.push_str("\n\n");
     }
-    let paragraphs = body.get("content").and_then(Value::as_array);
-    for (index, paragraph) in paragraphs.into_iter().flatten().enumerate() {
+    for (index, paragraph) in paragraphs(body).into_iter().enumerate() {
         if index > 0 {
             post.rendered.text.push('\n');
         }
-        for node in paragraph.as_array().into_iter().flatten() {
+        for node in paragraph {
             post.node(node);
         }
+    }
+    for file in body.get("files").and_then(Value::as_array).into_iter().flatten() {
+        post.file(file);
     }
     if post.addressed {
         post.rendered.text = trim_address(&post.rendered.text).to_owned();
     }
+    post.rendered.only_attachments = !post.has_words && !post.rendered.attachments.is_empty();
     post.rendered
+}
+
+/// The nodes of each paragraph. Some senders leave the paragraphs out and list the nodes alone.
+fn paragraphs(body: &Value) -> Vec<&[Value]> {
+    let content = body.get("content").and_then(Value::as_array).map(Vec::as_slice);
+    let content = content.unwrap_or_default();
+    let by_shape = |left: &Value, right: &Value| left.is_object() && right.is_object();
+    let mut paragraphs = Vec::new();
+    for run in content.chunk_by(by_shape) {
+        match run {
+            [Value::Array(nodes)] => paragraphs.push(nodes.as_slice()),
+            nodes => paragraphs.push(nodes),
+        }
+    }
+    paragraphs
 }
 
 /// Received posts have no language level, sent ones do; both are understood.
@@ -87,6 +110,7 @@ impl Post<'_> {
     }
 
     fn push(&mut self, text: &str) {
+        self.has_words |= !trim(text).is_empty();
         self.rendered.text.push_str(text);
     }
 
@@ -104,6 +128,7 @@ impl Post<'_> {
             self.push(NAME_ALL);
         } else if let Some(named) = self.named.iter().find(|named| named.key == key) {
             self.addressed |= named.is(self.own) && trim(&self.rendered.text).is_empty();
+            // Of the own mention nothing is shown, so it is no word either.
             let shown = named.shown(self.own);
             self.push(&shown);
         } else {
@@ -113,9 +138,30 @@ impl Post<'_> {
     }
 
     fn attach(&mut self, placeholder: &str, kind: AttachmentKind, key: &str) {
-        self.push(placeholder);
+        self.rendered.text.push_str(placeholder);
         if !key.is_empty() {
-            self.rendered.attachments.push(Attachment { kind, key: key.to_owned(), name: None });
+            self.rendered.attachments.push(Attachment::of(kind, key));
+        }
+    }
+
+    /// An entry of the list of files that stands beside the paragraphs. A folder cannot be
+    /// downloaded: it is named, no more.
+    fn file(&mut self, file: &Value) {
+        let field = |name: &str| file.get(name).and_then(Value::as_str).unwrap_or("");
+        let name = one_line(field("file_name"), NAME_CHARS_MAX);
+        if !trim(&self.rendered.text).is_empty() {
+            self.rendered.text.push('\n');
+        }
+        if file.get("is_folder").and_then(Value::as_bool) == Some(true) {
+            self.push(&format!("[folder: {name}]"));
+            return;
+        }
+        self.rendered.text.push_str(&format!("[file: {name}]"));
+        if !field("file_key").is_empty() {
+            let name = Some(field("file_name").to_owned()).filter(|name| !name.is_empty());
+            let file =
+                Attachment { name, ..Attachment::of(AttachmentKind::File, field("file_key")) };
+            self.rendered.attachments.push(file);
         }
     }
 }

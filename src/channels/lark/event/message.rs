@@ -7,8 +7,8 @@ use super::wire::{WireIds, WireMessage, WireMessageEvent, WireSender};
 use super::{DecodeError, Opened, Receiver, platform_time};
 use crate::base::{BotName, ChatId, MessageId, Timestamp, UserId, Verdict};
 use crate::envelope::{
-    Addressing, AgentMessage, Arrival, ChatKind, DedupKey, Incoming, Notice, Relation, Sender,
-    SenderKind,
+    Addressing, AgentMessage, Arrival, ChatKind, DedupKey, Incoming, METADATA_TENANT, Notice, Part,
+    Relation, Sender, SenderKind,
 };
 
 /// The sender of an event that names none.
@@ -116,14 +116,23 @@ fn incoming(
         rendered.text,
     )
     .sent_at(facts.time);
+    if rendered.only_attachments {
+        let places = 0..rendered.attachments.len();
+        message.parts = places.map(|index| Part::Attachment { index }).collect();
+    }
     message.attachments = rendered.attachments;
     message.mentions = rendered.mentions;
     message.quotes = facts.message.parent_id.as_deref().map(MessageId::new);
+    message.thread_root = facts.message.thread_id.as_ref().and_then(|_in_thread| {
+        let root = facts.message.root_id.as_deref();
+        root.filter(|root| Some(*root) != facts.message.parent_id.as_deref()).map(MessageId::new)
+    });
     message.reply_fn.destination_mut().in_thread = facts.message.thread_id.is_some();
     let details = [
         ("message_type", &facts.message.message_type),
         ("root_id", &facts.message.root_id),
         ("thread_id", &facts.message.thread_id),
+        (METADATA_TENANT, &facts.tenant_key),
     ];
     for (name, value) in details {
         if let Some(value) = value {
