@@ -100,7 +100,7 @@ fn a_missing_secret_names_its_variable() {
 #[test]
 fn a_bot_without_its_keys_is_kept_and_the_keys_are_named() {
     let bot = "name = \"b\"\n[lark]\napp_id = \"cli_1\"\napp_secret = \"env:SECRET\"\n\
-               encrypt_key = \"env:KEY\"\n[access]\nusers = [\"*\"]\n";
+               encrypt_key = \"env:KEY\"\n[access]\nusers = [\"*\"]\nchats = [\"*\"]\n";
     let root = root("", bot);
     let loaded = load_root(&root, &[("SECRET", "s")]).unwrap();
     assert_eq!(loaded.bots.len(), 1);
