@@ -6,7 +6,9 @@
 mod auth;
 mod events;
 mod routes;
+mod store;
 
 pub use auth::Guard;
 pub use events::events_router;
 pub use routes::{Readiness, router};
+pub use store::store_router;

@@ -4,6 +4,7 @@ mod admin_client;
 mod arguments;
 mod commands;
 mod events;
+mod store;
 
 use std::ffi::OsString;
 use std::io::Write;

@@ -9,7 +9,8 @@ mod settings;
 
 pub use environment::Environment;
 pub use settings::{
-    Loaded, ModelSettings, Provider, ServerSettings, Settings, StoreEngine, load, load_file,
+    Loaded, ModelSettings, Provider, RetentionSettings, ServerSettings, Settings, StoreEngine,
+    load, load_file,
 };
 
 /// The commented defaults, which are also the documentation.

@@ -9,14 +9,17 @@
 
 #[cfg(any(test, feature = "test-support"))]
 pub mod conformance;
+mod expiry;
 mod kept;
 mod kv;
 mod memory;
 mod port;
 mod record;
+mod retention;
 mod sled;
 
 pub use self::sled::open_sled;
+pub use expiry::{Cursor, Expired, Expiring, ExpiryStep};
 pub use kept::{Kept, Shelf, time_key};
 pub use kv::{Batch, Direction, Engine, FORMAT, KeyRange, KvStore, NOTES_MAX, Visit};
 pub use memory::{MemoryEngine, memory};
@@ -25,3 +28,4 @@ pub use record::{
     AdmittedV1, ClosingV1, InboxV1, Lane, LedgerV1, NoteV1, ReceiptV1, SendState, SendV1,
     SessionV1, Standing,
 };
+pub use retention::{Retention, Sweeper, Swept};

@@ -26,7 +26,7 @@ use crate::envelope::{Channel, Outlet, People};
 use crate::gateway::{BotRuntime, Gateway, GatewayDeps};
 use crate::net::{HttpFactory, HttpSettings};
 use crate::routing::Classifier;
-use crate::store::Store;
+use crate::store::{Retention, Store, Sweeper};
 use crate::task::TaskSet;
 use crate::telemetry::{Counters, Event};
 
@@ -107,7 +107,9 @@ impl App {
             store: Arc::clone(&store),
             drain: drain.clone(),
         };
+        let sweeper = self.sweeper(&store, &tasks);
         let router = self.router(&gateway, &bots.lark, readiness, bound)?;
+        let router = router.merge(admin::store_router(Arc::clone(&sweeper), self.guard(bound)?));
         for bot in bots.lark.all() {
             learn_identity(bot, &tasks);
         }
@@ -119,6 +121,7 @@ impl App {
             server_tasks.clone(),
         );
         server_tasks.spawn("server", serving);
+        sweeper.start();
         tasks.blocking("warm_up", move || gateway.warm_up()).await;
 
         terminated.await;
@@ -211,10 +214,7 @@ impl App {
             clock: Arc::clone(&self.clock),
             body_bytes_max: self.settings.server.body_bytes_max,
         };
-        let port = bound.0.port();
-        let hosts =
-            vec![bound.0.to_string(), format!("127.0.0.1:{port}"), format!("localhost:{port}")];
-        let guard = Guard::new(self.admin_token()?, hosts);
+        let guard = self.guard(bound)?;
         let events = admin::events_router(Arc::new(gateway.clone()), guard.clone());
         let operators = admin::router(
             Arc::new(readiness),
@@ -223,6 +223,20 @@ impl App {
             guard,
         );
         Ok(lark::router(webhook).merge(operators).merge(events))
+    }
+
+    fn guard(&self, bound: Bound) -> Result<Guard, AppError> {
+        let port = bound.0.port();
+        let hosts =
+            vec![bound.0.to_string(), format!("127.0.0.1:{port}"), format!("localhost:{port}")];
+        Ok(Guard::new(self.admin_token()?, hosts))
+    }
+
+    fn sweeper(&self, store: &Arc<dyn Store>, tasks: &TaskSet) -> Arc<Sweeper> {
+        let kept = &self.settings.retention;
+        let retention =
+            Retention { messages: kept.messages, overheard: kept.overheard, ledger: kept.ledger };
+        Sweeper::new(Arc::clone(store), Arc::clone(&self.clock), retention, tasks.clone())
     }
 
     async fn listen(&self) -> Result<TcpListener, AppError> {

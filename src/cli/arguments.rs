@@ -47,6 +47,11 @@ pub(super) enum Command {
         #[command(subcommand)]
         what: EventsCommand,
     },
+    /// Look after the data: copies, repair, what is too old
+    Store {
+        #[command(subcommand)]
+        what: StoreCommand,
+    },
     /// Run the playground: the Feishu platform on this machine, driven by HTTP
     Sim {
         /// Where to listen; port 0 takes any free port
@@ -73,6 +78,12 @@ pub(super) enum EventsCommand {
         #[command(flatten)]
         output: Output,
     },
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum StoreCommand {
+    /// Have the running daemon delete now what its retention no longer keeps
+    Expire(Output),
 }
 
 #[derive(Args, Clone, Copy, Debug)]

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::admin_client;
 use super::arguments::{Arguments, Command, Output};
-use super::{Exit, complain, events, say};
+use super::{Exit, complain, events, say, store};
 use crate::app::{self, Answer, App, AppError};
 use crate::base::problem::Severity;
 use crate::base::{Disposition, Problem, SystemClock, Verdict};
@@ -29,6 +29,10 @@ pub(super) fn run(arguments: Arguments, environment: Environment) -> Exit {
         Command::Why { message, output } => why(file, &environment, &message, output),
         Command::Events { what } => match load(file, &environment) {
             Ok(loaded) => block_on(events::run(loaded.settings, what)),
+            Err(exit) => exit,
+        },
+        Command::Store { what } => match load(file, &environment) {
+            Ok(loaded) => block_on(store::run(loaded.settings, what)),
             Err(exit) => exit,
         },
         Command::Sim { listen, event_url } => sim(listen, event_url),

@@ -14,6 +14,7 @@ pub(super) struct Raw {
     pub(super) locale: Locale,
     pub(super) server: RawServer,
     pub(super) store: RawStore,
+    pub(super) retention: RawRetention,
     pub(super) admin: RawAdmin,
     pub(super) log: RawLog,
     #[serde(default)]
@@ -31,6 +32,13 @@ pub(super) struct RawServer {
 #[derive(Debug, Deserialize)]
 pub(super) struct RawStore {
     pub(super) engine: String,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct RawRetention {
+    pub(super) messages: String,
+    pub(super) overheard: String,
+    pub(super) ledger: String,
 }
 
 #[derive(Debug, Deserialize)]

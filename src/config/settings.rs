@@ -35,6 +35,8 @@ pub struct Settings {
     pub server: ServerSettings,
     /// The engine of the store.
     pub store: StoreEngine,
+    /// How long what is kept.
+    pub retention: RetentionSettings,
     /// The token of the daemon's own interfaces; `None`: made at the first start.
     pub admin_token: Option<Secret>,
     /// What is logged.
@@ -56,6 +58,17 @@ pub struct ServerSettings {
     pub request_timeout: Duration,
     /// How long the work at hand may go on after SIGTERM.
     pub drain_timeout: Duration,
+}
+
+/// How long what is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RetentionSettings {
+    /// Conversations since their last change, and failed turns.
+    pub messages: Duration,
+    /// What was said beside the bot, and attachments without a question.
+    pub overheard: Duration,
+    /// Receipts and the ledger.
+    pub ledger: Duration,
 }
 
 /// The engine of the store.
@@ -219,6 +232,7 @@ fn check(
             StoreEngine::Memory
         }
     };
+    let retention = check_retention(&raw, problems);
     let log_format = match raw.log.format.as_str() {
         "text" => LogFormat::Text,
         "json" => LogFormat::Json,
@@ -241,6 +255,7 @@ fn check(
         locale: raw.locale,
         server: server?,
         store,
+        retention: retention?,
         admin_token,
         log_filter: raw.log.filter,
         log_format,
@@ -272,6 +287,20 @@ fn check_server(raw: &Raw, problems: &mut Problems<'_>) -> Option<ServerSettings
         request_timeout: request_timeout?,
         drain_timeout: drain_timeout?,
     })
+}
+
+fn check_retention(raw: &Raw, problems: &mut Problems<'_>) -> Option<RetentionSettings> {
+    let mut duration = |key: &str, text: &str| match parse::duration(text) {
+        Ok(duration) => Some(duration),
+        Err(error) => {
+            problems.error(key, error.to_string());
+            None
+        }
+    };
+    let messages = duration("retention.messages", &raw.retention.messages);
+    let overheard = duration("retention.overheard", &raw.retention.overheard);
+    let ledger = duration("retention.ledger", &raw.retention.ledger);
+    Some(RetentionSettings { messages: messages?, overheard: overheard?, ledger: ledger? })
 }
 
 /// Reads secret references.

@@ -36,6 +36,9 @@ fn the_defaults_are_a_complete_configuration() {
     assert_eq!(settings.server.listen.port(), 8787);
     assert_eq!(settings.server.body_bytes_max, 1 << 20);
     assert_eq!(settings.data_dir, Path::new("./data"));
+    let days = |days: u64| Duration::from_secs(days * 24 * 3600);
+    let kept = settings.retention;
+    assert_eq!((kept.messages, kept.overheard, kept.ledger), (days(90), days(7), days(400)));
 }
 
 #[test]

@@ -3,6 +3,7 @@
 //! An engine's tests write `larkspur::store_conformance!(Setup)`, where `Setup: Subject`. The suite
 //! reports by panicking. It only sees the port, so it holds for any implementation.
 
+mod expiry;
 mod model;
 pub(super) mod sample;
 
@@ -12,6 +13,13 @@ use super::{Acceptance, Change, Found, Shelf, Store, StoreError};
 use crate::base::{MessageId, Timestamp, TurnId};
 use crate::envelope::DedupKey;
 
+pub use expiry::{
+    a_conversation_expires_when_nobody_continues_it,
+    a_dedup_key_of_an_unknown_acceptance_is_kept_from_when_it_is_met,
+    a_dedup_key_outlives_its_acceptance_whatever_time_its_event_claims,
+    many_old_keys_go_in_small_steps, notes_and_shelves_expire_by_their_own_time,
+    receipts_and_the_ledger_expire_and_open_turns_do_not,
+};
 pub use model::random_operations_agree_with_a_model;
 
 /// An engine under test: one place for data.
@@ -46,6 +54,12 @@ macro_rules! store_conformance {
             large_values_come_back_grow_and_shrink,
             a_shelf_gives_back_what_was_put_there_and_nothing_of_another,
             notes_are_found_the_newest_first,
+            a_dedup_key_outlives_its_acceptance_whatever_time_its_event_claims,
+            a_dedup_key_of_an_unknown_acceptance_is_kept_from_when_it_is_met,
+            many_old_keys_go_in_small_steps,
+            receipts_and_the_ledger_expire_and_open_turns_do_not,
+            a_conversation_expires_when_nobody_continues_it,
+            notes_and_shelves_expire_by_their_own_time,
             a_closed_store_answers_closed,
             everything_is_there_after_opening_again,
         );

@@ -47,6 +47,15 @@ impl Shelf {
         }
     }
 
+    /// Its name as one word.
+    pub(super) const fn word(self) -> &'static str {
+        match self {
+            Self::Failed => "failed",
+            Self::Recent => "recent",
+            Self::Welcome | Self::Pairing | Self::Usage | Self::Overheard => self.name(),
+        }
+    }
+
     const fn name(self) -> &'static str {
         match self {
             Self::Welcome => "welcome",

@@ -4,7 +4,7 @@
 //!
 //! | kind | key behind the kind byte | value behind the version byte |
 //! |---|---|---|
-//! | `d` dedup | event time u64, digest 16 bytes | nothing |
+//! | `d` dedup | event time u64, digest 16 bytes | time of acceptance u64, or nothing |
 //! | `i` inbox | turn 16 | `InboxV1` |
 //! | `j` journal | turn 16, sequence u32 | the caller's bytes |
 //! | `o` send | turn 16, part u16 | `SendV1` |
@@ -16,10 +16,12 @@
 //! | `m` meta | `format` | `{"format":1}` |
 //!
 //! Numbers are big-endian, so byte order is their order; turns and event times rise, so fresh
-//! records stand together. Records are JSON behind a version byte. No expiry happens here.
+//! records stand together. Records are JSON behind a version byte. What is too old (`expire`) goes
+//! when [`Store::expire`] is called.
 
 mod commit;
 mod engine;
+mod expire;
 mod key;
 mod read;
 mod value;
@@ -33,7 +35,9 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use tokio::sync::{mpsc, oneshot, watch};
 
-use self::commit::{Committer, Request, Write};
+use self::commit::{Committer, Request, Step, Write};
+use self::expire::Rule;
+use super::expiry::{Expired, ExpiryStep};
 use super::kept::Shelf;
 use super::port::{Acceptance, Change, Found, Store, StoreError};
 use super::record::{InboxV1, LedgerV1, NoteV1, SendV1, SessionV1};
@@ -108,12 +112,19 @@ impl<E: Engine> KvStore<E> {
         keys: &[DedupKey],
         changes: Vec<Change>,
     ) -> Result<Acceptance, StoreError> {
+        let keys = keys.iter().map(|key| key::dedup(*key)).collect();
+        let accepted = value::accepted(commit::accepted_at(&changes));
+        self.write_steps(keys, accepted, commit::steps_of(changes)?).await
+    }
+
+    async fn write_steps(
+        &self,
+        keys: Vec<Vec<u8>>,
+        accepted: Vec<u8>,
+        steps: Vec<Step>,
+    ) -> Result<Acceptance, StoreError> {
         let (answer, answered) = oneshot::channel();
-        let write = Write {
-            keys: keys.iter().map(|key| key::dedup(*key)).collect(),
-            steps: commit::steps_of(changes)?,
-            answer,
-        };
+        let write = Write { keys, accepted, steps, answer };
         self.queue.send(Request::Write(write)).await.map_err(|_closed| StoreError::Closed)?;
         // No answer: the commit thread ended with the request in its hands.
         answered.await.unwrap_or(Err(StoreError::Closed))
@@ -227,6 +238,16 @@ impl<E: Engine> Store for KvStore<E> {
     ) -> Result<Vec<(String, Vec<u8>)>, StoreError> {
         let after = after.to_owned();
         self.read("kept_after", move |engine| read::kept_after(engine, shelf, &after, limit)).await
+    }
+
+    async fn expire(&self, step: ExpiryStep) -> Result<Expired, StoreError> {
+        let rule = Rule::of(&step);
+        let found = self.read("expire", move |engine| expire::look(engine, &step)).await?;
+        if !found.keys.is_empty() {
+            let steps = vec![Step::Expire(rule, found.keys)];
+            self.write_steps(Vec::new(), Vec::new(), steps).await?;
+        }
+        Ok(Expired { deleted: found.deleted, next: found.next })
     }
 
     async fn find(&self, message: &MessageId) -> Result<Option<Found>, StoreError> {

@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 
+use super::expiry::{Expired, ExpiryStep};
 use super::kept::Shelf;
 use super::record::{InboxV1, LedgerV1, NoteV1, ReceiptV1, SendV1, SessionV1};
 use crate::base::{Disposition, MessageId, SessionKey, TurnId};
@@ -202,6 +203,10 @@ pub trait Store: Send + Sync {
         after: &str,
         limit: usize,
     ) -> Result<Vec<(String, Vec<u8>)>, StoreError>;
+
+    /// Looks at some records of a kind and takes away those that are too old. Dedup keys stay for
+    /// at least `kept` after their acceptance, whatever time their event claims.
+    async fn expire(&self, step: ExpiryStep) -> Result<Expired, StoreError>;
 
     /// What is known of a message, the newest first: by the id of the message that started a
     /// turn, or of an answer to it. Walks the records, so it is for questions, not for the path

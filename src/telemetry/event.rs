@@ -124,6 +124,13 @@ pub enum Event<'a> {
         /// Why.
         error: &'a dyn Shown,
     },
+    /// Records that were too old are gone.
+    Expired {
+        /// Which kind.
+        what: &'a str,
+        /// How many.
+        deleted: usize,
+    },
     /// Unfinished work is for a bot that does not run: it waits for a start with that bot.
     TurnLeftOpen {
         /// The turn.
@@ -286,6 +293,9 @@ impl Event<'_> {
             }
             Self::RecordUnreadable { kind, key, error } => {
                 error!(event = "record_unreadable", kind, %key, %error, "a stored record is left out");
+            }
+            Self::Expired { what, deleted } => {
+                info!(event = "expired", what, deleted, "records that were too old are gone");
             }
             Self::TurnLeftOpen { turn, bot } => {
                 warn!(event = "turn_left_open", %turn, bot, "work waits for a bot that is missing");

@@ -31,6 +31,8 @@ mod platform;
 #[cfg(test)]
 mod queue;
 #[cfg(test)]
+mod retention;
+#[cfg(test)]
 mod slow;
 #[cfg(test)]
 #[path = "../support/stage.rs"]

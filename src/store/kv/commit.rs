@@ -11,8 +11,9 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::engine::{Batch, Direction, Engine};
+use super::expire::{Fate, Rule};
 use super::{NOTES_MAX, key, value};
-use crate::base::Faults;
+use crate::base::{Faults, Timestamp};
 use crate::store::port::{Acceptance, Change, StoreError};
 use crate::telemetry::Event;
 
@@ -29,6 +30,8 @@ pub(super) enum Step {
     Delete(Vec<u8>),
     /// Removes all keys that begin with this.
     DeleteUnder(Vec<u8>),
+    /// Removes those of the keys that are too old by the rule.
+    Expire(Rule, Vec<Vec<u8>>),
 }
 
 /// What the thread is asked to do.
@@ -44,8 +47,18 @@ pub(super) enum Request {
 #[derive(Debug)]
 pub(super) struct Write {
     pub(super) keys: Vec<Vec<u8>>,
+    /// The value of the keys.
+    pub(super) accepted: Vec<u8>,
     pub(super) steps: Vec<Step>,
     pub(super) answer: Answer,
+}
+
+/// When the event of these changes was accepted, if they hold its turn.
+pub(super) fn accepted_at(changes: &[Change]) -> Option<Timestamp> {
+    changes.iter().find_map(|change| match change {
+        Change::PutInbox { row, .. } => Some(row.accepted_at),
+        _another => None,
+    })
 }
 
 /// Encodes changes on the caller's thread, so that the commit thread only writes.
@@ -193,7 +206,7 @@ impl Group {
         }
         let mut staged = Batch::default();
         for key in &write.keys {
-            staged.put(key.clone(), vec![value::VERSION]);
+            staged.put(key.clone(), write.accepted.clone());
         }
         for step in &write.steps {
             match step {
@@ -202,9 +215,32 @@ impl Group {
                 Step::DeleteUnder(prefix) => {
                     self.stage_delete_under(engine, &mut staged, prefix)?;
                 }
+                Step::Expire(rule, keys) => self.stage_expiry(engine, &mut staged, *rule, keys)?,
             }
         }
         Ok(Some(staged))
+    }
+
+    fn stage_expiry(
+        &self,
+        engine: &impl Engine,
+        staged: &mut Batch,
+        rule: Rule,
+        keys: &[Vec<u8>],
+    ) -> Result<(), StoreError> {
+        for key in keys {
+            if self.batch.touches(key) {
+                // Somebody writes it at this moment, so it is not old.
+                continue;
+            }
+            let Some(bytes) = engine.get(key)? else { continue };
+            match rule.fate(&bytes) {
+                Fate::Keep => {}
+                Fate::Delete => staged.delete(key.clone()),
+                Fate::Mark => staged.put(key.clone(), value::accepted(Some(rule.now))),
+            }
+        }
+        Ok(())
     }
 
     fn stage_delete_under(

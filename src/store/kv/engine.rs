@@ -59,6 +59,11 @@ impl Batch {
         matches!(self.writes.get(key), Some(Some(_value)))
     }
 
+    /// Whether the batch sets or removes `key`.
+    pub(super) fn touches(&self, key: &[u8]) -> bool {
+        self.writes.contains_key(key)
+    }
+
     /// Appends `later`, whose writes win.
     pub(super) fn append(&mut self, mut later: Self) {
         self.writes.append(&mut later.writes);

@@ -1,7 +1,7 @@
 //! The keys: a kind byte, then what orders the records of the kind.
 
 use super::engine::KeyRange;
-use crate::base::{SessionKey, TurnId};
+use crate::base::{SessionKey, Timestamp, TurnId};
 use crate::envelope::DedupKey;
 use crate::store::kept::Shelf;
 use crate::store::port::StoreError;
@@ -57,6 +57,18 @@ pub(super) fn note(slot: u32) -> Vec<u8> {
 
 pub(super) fn kept(shelf: Shelf, key: &str) -> Vec<u8> {
     join(shelf.byte(), &[key.as_bytes()])
+}
+
+/// The first key of a kind whose keys begin with a time, from `at` on.
+pub(super) fn at_time(kind: u8, at: Timestamp) -> Vec<u8> {
+    join(kind, &[&at.as_millis().to_be_bytes()])
+}
+
+/// The keys of a kind whose turns were accepted before `at`: the id of a turn begins with that
+/// time, in 48 bits.
+pub(super) fn turns_before(kind: u8, at: Timestamp) -> KeyRange {
+    let [_, _, time @ ..] = at.as_millis().to_be_bytes();
+    KeyRange { start: vec![kind], end: join(kind, &[&time]) }
 }
 
 /// All keys of a kind.

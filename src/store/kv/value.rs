@@ -3,6 +3,7 @@
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::base::Timestamp;
 use crate::store::port::StoreError;
 
 /// The version byte of every record this version writes.
@@ -22,6 +23,21 @@ pub(super) fn encode_opaque(entry: &[u8]) -> Vec<u8> {
     bytes.push(VERSION);
     bytes.extend_from_slice(entry);
     bytes
+}
+
+/// The value of a dedup key: when its event was accepted, as far as the acceptance told.
+pub(super) fn accepted(at: Option<Timestamp>) -> Vec<u8> {
+    let mut bytes = vec![VERSION];
+    if let Some(at) = at {
+        bytes.extend_from_slice(&at.as_millis().to_be_bytes());
+    }
+    bytes
+}
+
+/// What [`accepted`] wrote.
+pub(super) fn accepted_at(bytes: &[u8]) -> Option<Timestamp> {
+    let time = body("dedup", bytes).ok()?.try_into().ok()?;
+    Some(Timestamp::from_millis(u64::from_be_bytes(time)))
 }
 
 /// What stands behind the version byte, if this version can read it.
