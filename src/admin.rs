@@ -10,5 +10,5 @@ mod store;
 
 pub use auth::Guard;
 pub use events::events_router;
-pub use routes::{Readiness, router};
+pub use routes::{Metrics, Readiness, router};
 pub use store::store_router;

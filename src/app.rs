@@ -9,6 +9,7 @@ mod drain;
 mod readiness;
 mod run;
 mod server;
+mod usage;
 
 pub use ask::{Answer, ask};
 pub use build::{AppError, TestSupport};

@@ -24,5 +24,5 @@ pub use ports::{
 };
 pub use reply::{
     Certainty, DeliverError, Delivered, Delivery, Destination, Operation, Outlet, Reaction,
-    ReplyError, ReplyFn, ReplySink,
+    ReplyError, ReplyFn, ReplySink, Thread,
 };

@@ -25,7 +25,7 @@ pub use kv::{Batch, Direction, Engine, FORMAT, KeyRange, KvStore, NOTES_MAX, Vis
 pub use memory::{MemoryEngine, memory};
 pub use port::{Acceptance, Change, Found, Store, StoreError};
 pub use record::{
-    AdmittedV1, ClosingV1, InboxV1, Lane, LedgerV1, NoteV1, ReceiptV1, SendState, SendV1,
-    SessionV1, Standing,
+    AdmittedV1, ClosingV1, InboxV1, Lane, LedgerV1, NoteV1, ReceiptV1, SendCause, SendState,
+    SendV1, SessionV1, Standing,
 };
 pub use retention::{Retention, Sweeper, Swept};

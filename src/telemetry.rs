@@ -4,10 +4,12 @@
 //! operator must do: `error` act now, `warn` look, `info` nothing. No secret and no message text
 //! is ever a field.
 
+mod calls;
 mod counters;
 mod event;
 mod setup;
 
+pub use calls::{CallMeter, MonthOfCalls, month_of};
 pub use counters::Counters;
 pub use event::{Event, Shown};
 pub use setup::{LogFormat, init};

@@ -12,7 +12,7 @@ use serde_json::json;
 use super::auth::Guard;
 use crate::base::MessageId;
 use crate::envelope::Control;
-use crate::telemetry::Counters;
+use crate::telemetry::{CallMeter, Counters};
 
 /// Says what keeps the daemon from being ready; empty: nothing.
 pub trait Readiness: Send + Sync {
@@ -20,10 +20,19 @@ pub trait Readiness: Send + Sync {
     fn missing(&self) -> Vec<String>;
 }
 
+/// What `/metrics` shows.
+#[derive(Clone, Debug)]
+pub struct Metrics {
+    /// How often each event happened.
+    pub counters: Counters,
+    /// Calls to platforms.
+    pub calls: CallMeter,
+}
+
 struct Operators {
     readiness: Arc<dyn Readiness>,
     control: Arc<dyn Control>,
-    counters: Counters,
+    metrics: Metrics,
     guard: Guard,
 }
 
@@ -31,15 +40,15 @@ struct Operators {
 pub fn router(
     readiness: Arc<dyn Readiness>,
     control: Arc<dyn Control>,
-    counters: Counters,
+    metrics: Metrics,
     guard: Guard,
 ) -> Router {
     Router::new()
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/readyz", get(readyz))
-        .route("/metrics", get(metrics))
+        .route("/metrics", get(numbers))
         .route("/admin/api/why/{message}", get(why))
-        .with_state(Arc::new(Operators { readiness, control, counters, guard }))
+        .with_state(Arc::new(Operators { readiness, control, metrics, guard }))
 }
 
 async fn readyz(State(operators): State<Arc<Operators>>) -> Response {
@@ -50,11 +59,12 @@ async fn readyz(State(operators): State<Arc<Operators>>) -> Response {
     (StatusCode::SERVICE_UNAVAILABLE, format!("{}\n", missing.join("\n"))).into_response()
 }
 
-async fn metrics(State(operators): State<Arc<Operators>>, headers: HeaderMap) -> Response {
+async fn numbers(State(operators): State<Arc<Operators>>, headers: HeaderMap) -> Response {
     if let Err(status) = operators.guard.check(&headers) {
         return refused(status);
     }
-    operators.counters.render().into_response()
+    let Metrics { counters, calls } = &operators.metrics;
+    format!("{}{}", counters.render(), calls.render()).into_response()
 }
 
 async fn why(

@@ -17,6 +17,7 @@ use crate::gateway::{Gateway, GatewayDeps};
 use crate::net::{HttpFactory, HttpSettings};
 use crate::routing::Classifier;
 use crate::task::TaskSet;
+use crate::telemetry::CallMeter;
 
 /// After the answer the gateway may take this long to close its books.
 const CLOSING_PATIENCE: Duration = Duration::from_secs(2);
@@ -59,13 +60,15 @@ pub async fn ask(
     };
     let (outlet, mut answers) = TerminalOutlet::new();
     let outlet: Arc<dyn Outlet> = Arc::new(outlet);
-    let runtime = parts.bot(&definition, HashMap::from([(Channel::Cli, outlet)]))?;
+    let runtime =
+        parts.bot(&definition, HashMap::from([(Channel::Cli, outlet)]), HashMap::new())?;
     let deps = GatewayDeps {
         store: parts.store()?,
         clock: Arc::clone(&clock),
         tasks: tasks.clone(),
         classifier: Classifier::default(),
         faults: support.faults.clone(),
+        meter: CallMeter::default(),
         version: env!("CARGO_PKG_VERSION"),
     };
     let gateway = Gateway::new(deps, vec![runtime]);

@@ -11,7 +11,7 @@ use crate::bots::{
 };
 use crate::channels::lark::{LarkBotSettings, SettingsError};
 use crate::config::{Environment, ModelSettings, Provider, Settings, StoreEngine};
-use crate::envelope::{Channel, Outlet};
+use crate::envelope::{Channel, Lookup, Outlet};
 use crate::gateway::{AdmissionRules, BotRuntime, InDoubt, MentionRule, SessionScope};
 use crate::knowledge::KnowledgeBase;
 use crate::llm::{LlmError, Model, OfflineModel, ProviderModel, ProviderSettings};
@@ -113,6 +113,7 @@ impl Parts<'_> {
         &self,
         bot: &BotDefinition,
         outlets: HashMap<Channel, Arc<dyn Outlet>>,
+        lookups: HashMap<Channel, Arc<dyn Lookup>>,
     ) -> Result<BotRuntime, AppError> {
         let model = bot.model.as_ref().and_then(|name| self.settings.models.get(name));
         let locale = bot.locale.unwrap_or(self.settings.locale);
@@ -135,6 +136,7 @@ impl Parts<'_> {
             driver: self.driver(bot, model)?,
             outlets,
             people: None,
+            lookups,
         })
     }
 

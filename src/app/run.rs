@@ -16,19 +16,22 @@ use uuid::Uuid;
 
 use super::build::{AppError, Parts, TestSupport, lark_settings};
 use super::readiness::AppReadiness;
+use super::usage::Usage;
 use super::{drain, server};
-use crate::admin::{self, Guard};
+use crate::admin::{self, Guard, Metrics};
 use crate::base::problem::Severity;
 use crate::base::{BotName, Clock, Problem, Secret, Timestamp};
-use crate::channels::lark::{self, LarkBot, LarkBots, LarkOutlet, Webhook, learn_identity};
+use crate::channels::lark::{
+    self, LarkBot, LarkBots, LarkDeps, LarkOutlet, Limiter, Webhook, learn_identity,
+};
 use crate::config::{Environment, Loaded, Settings};
-use crate::envelope::{Channel, Outlet, People};
+use crate::envelope::{Channel, Lookup, Outlet, People};
 use crate::gateway::{BotRuntime, Gateway, GatewayDeps};
 use crate::net::{HttpFactory, HttpSettings};
 use crate::routing::Classifier;
 use crate::store::{Retention, Store, Sweeper};
 use crate::task::TaskSet;
-use crate::telemetry::{Counters, Event};
+use crate::telemetry::{CallMeter, Counters, Event};
 
 /// After the work has ended, requests that are under way may take this long.
 const CONNECTIONS_PATIENCE: Duration = Duration::from_secs(1);
@@ -40,6 +43,7 @@ pub struct App {
     bots: Vec<crate::bots::BotDefinition>,
     left_out: Vec<String>,
     counters: Counters,
+    meter: CallMeter,
     support: TestSupport,
     clock: Arc<dyn Clock>,
     started_at: Timestamp,
@@ -72,6 +76,7 @@ impl App {
             environment,
             bots: loaded.bots,
             counters,
+            meter: CallMeter::default(),
             support,
             left_out: left_out(&loaded.problems),
             started_at: clock.now(),
@@ -94,6 +99,8 @@ impl App {
         let store_tasks = TaskSet::new("store", CancellationToken::new());
 
         let store = self.open_store(&store_tasks)?;
+        let usage = Usage::new(&store, &self.meter);
+        usage.restore(self.clock.now()).await;
         let bots = self.bots(&tasks)?;
         let gateway = self.gateway(&store, &tasks, bots.runtimes);
         gateway.recover().await?;
@@ -114,6 +121,7 @@ impl App {
             learn_identity(bot, &tasks);
         }
         Event::Listening { address: &bound.0, startup_ms: self.age_ms() }.emit();
+        tasks.spawn("usage", usage.clone().keep(drain.clone()));
         let serving = server::serve(
             listener,
             router,
@@ -130,6 +138,7 @@ impl App {
         let unfinished = tasks.join(self.settings.server.drain_timeout).await;
         server_tasks.cancellation().cancel();
         server_tasks.join(CONNECTIONS_PATIENCE).await;
+        usage.flush().await;
         store.close().await;
         Event::Drained { unfinished }.emit();
         Ok(())
@@ -154,7 +163,13 @@ impl App {
     fn bots(&self, tasks: &TaskSet) -> Result<Bots, AppError> {
         let http = HttpFactory::new(HttpSettings::default());
         let parts = self.parts(&http, tasks);
-        let client = http.client()?;
+        let deps = LarkDeps {
+            client: http.client()?,
+            clock: Arc::clone(&self.clock),
+            tasks: tasks.clone(),
+            limiter: Limiter::new(Arc::clone(&self.clock)),
+            meter: self.meter.clone(),
+        };
         let mut not_started = self.left_out.clone();
         let mut running = Vec::new();
         for definition in &self.bots {
@@ -162,8 +177,7 @@ impl App {
             let name = BotName::new(definition.name.clone());
             let settings = lark_settings(&name, section, &self.environment, &self.settings.root);
             let bot = settings.and_then(|settings| {
-                LarkBot::new(settings, client.clone(), Arc::clone(&self.clock))
-                    .map_err(|error| error.to_string())
+                LarkBot::new(settings, &deps).map_err(|error| error.to_string())
             });
             match bot {
                 Ok(bot) => running.push(Arc::new(bot)),
@@ -176,13 +190,15 @@ impl App {
         let lark = Arc::new(LarkBots::new(running));
         let platform = Arc::new(LarkOutlet::new(Arc::clone(&lark)));
         let people: Arc<dyn People> = Arc::<LarkOutlet>::clone(&platform);
+        let lookup: Arc<dyn Lookup> = Arc::<LarkOutlet>::clone(&platform);
         let outlet: Arc<dyn Outlet> = platform;
         let outlets = HashMap::from([(Channel::Lark, outlet)]);
+        let lookups = HashMap::from([(Channel::Lark, lookup)]);
         let runtimes = self
             .bots
             .iter()
             .map(|definition| {
-                let runtime = parts.bot(definition, outlets.clone())?;
+                let runtime = parts.bot(definition, outlets.clone(), lookups.clone())?;
                 Ok(BotRuntime { people: Some(Arc::clone(&people)), ..runtime })
             })
             .collect::<Result<_, AppError>>()?;
@@ -196,6 +212,7 @@ impl App {
             tasks: tasks.clone(),
             classifier: Classifier::default(),
             faults: self.support.faults.clone(),
+            meter: self.meter.clone(),
             version: env!("CARGO_PKG_VERSION"),
         };
         Gateway::new(deps, bots)
@@ -219,7 +236,7 @@ impl App {
         let operators = admin::router(
             Arc::new(readiness),
             Arc::new(gateway.clone()),
-            self.counters.clone(),
+            Metrics { counters: self.counters.clone(), calls: self.meter.clone() },
             guard,
         );
         Ok(lark::router(webhook).merge(operators).merge(events))

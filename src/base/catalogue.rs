@@ -54,6 +54,8 @@ pub struct StatusLine {
     pub queued: usize,
     /// Turns of this chat that run.
     pub running: usize,
+    /// Calls of the daemon to platforms since the month began (UTC); only admins are told.
+    pub calls_this_month: Option<u64>,
 }
 
 /// One sentence (or short text) of the daemon, with what varies in it.
@@ -165,6 +167,11 @@ pub enum Say {
     SyntheticHead,
     /// No finding at all, and no model to word one.
     SyntheticNothing,
+    /// In the place of the end of an answer that has too many messages.
+    AnswerCut {
+        /// How many characters are missing.
+        chars: usize,
+    },
     /// In front of an answer that may have been sent before.
     PossiblyRepeated,
     /// The offline answerer found recipes.
@@ -199,6 +206,7 @@ impl Say {
                 line.running,
                 line.queued,
                 resting("\n因连续失败暂停调用的模型：", &line.resting, "、", "。")
+                    + &calls(line, |calls| format!("\n本月调用平台接口 {calls} 次。"))
             ),
             Self::FreshConversation => "好的，已开始新的对话，之前的上下文不再使用。".to_owned(),
             Self::Stopped { turns } => format!("已停止 {turns} 个任务。"),
@@ -249,6 +257,9 @@ impl Say {
             Self::Partial => "（以下是未完成的结果）".to_owned(),
             Self::SyntheticHead => "模型暂时不可用，以下是已经查到的内容：".to_owned(),
             Self::SyntheticNothing => "模型暂时不可用，也没有查到相关内容。请稍后再试。".to_owned(),
+            Self::AnswerCut { chars } => {
+                format!("（回答太长：后面还有 {chars} 个字没有发送。可以让我分段继续。）")
+            }
             Self::PossiblyRepeated => "（这条消息可能重复发送）".to_owned(),
             Self::OfflineInstead => "（模型暂时不可用，以下内容直接来自知识库。）".to_owned(),
             Self::OfflineFound => "在知识库中找到以下内容：".to_owned(),
@@ -275,7 +286,7 @@ impl Say {
                     &line.resting,
                     ", ",
                     "."
-                )
+                ) + &calls(line, |calls| format!("\n{calls} calls to the platform this month."))
             ),
             Self::FreshConversation => {
                 "A fresh conversation: what was said before is no longer used.".to_owned()
@@ -344,6 +355,10 @@ impl Say {
             Self::SyntheticNothing => "The model is not available at the moment, and nothing was \
                  found. Please try again later."
                 .to_owned(),
+            Self::AnswerCut { chars } => format!(
+                "(The answer is too long: {chars} more characters were not sent. Ask me to go on \
+                 in pieces.)"
+            ),
             Self::PossiblyRepeated => "(This message may be a repetition.)".to_owned(),
             Self::OfflineInstead => {
                 "(The model is not available at the moment; this is from the knowledge base alone.)"
@@ -390,6 +405,10 @@ fn resting(begin: &str, models: &[String], between: &str, end: &str) -> String {
 /// Each on a line of its own.
 fn lines(items: &[String]) -> String {
     items.iter().map(|item| format!("\n{item}")).collect()
+}
+
+fn calls(line: &StatusLine, sentence: impl FnOnce(u64) -> String) -> String {
+    line.calls_this_month.map(sentence).unwrap_or_default()
 }
 
 fn with_reason(sentence: &str, reason: &str, colon: &str) -> String {
@@ -503,6 +522,7 @@ mod tests {
                 uptime: Duration::ZERO,
                 queued: 0,
                 running: 0,
+                calls_this_month: None,
             };
             Say::Status(line).text(locale)
         };

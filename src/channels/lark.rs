@@ -19,7 +19,9 @@ mod settings;
 mod signature;
 mod webhook;
 
-pub use api::{ApiError, BotInfo, Endpoint, Failure, LarkApi, LarkApp, MessageRecord};
+pub use api::{
+    ApiError, BotInfo, Endpoint, Failure, LarkApi, LarkApp, LarkDeps, Limiter, MessageRecord,
+};
 pub use bot::{LarkBot, LarkBots};
 pub use identity::{Identity, IdentityState, learn_identity};
 pub use outlet::LarkOutlet;

@@ -43,6 +43,7 @@ impl Outlet for TerminalOutlet {
             certainty: Certainty::NotSent,
             disposition: Disposition::Reject,
             code: None,
+            target_gone: false,
             text: "the terminal is gone".to_owned(),
         })?;
         Ok(Delivered { id: delivery.uuid.clone() })

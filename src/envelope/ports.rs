@@ -116,6 +116,15 @@ pub trait Lookup: Send + Sync {
         since: Timestamp,
         limit: usize,
     ) -> Result<Vec<LookedUp>, LookupError>;
+
+    /// Messages of a thread since `since`, oldest first; of more than `limit` the newest.
+    async fn thread(
+        &self,
+        bot: &BotName,
+        thread: &str,
+        since: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<LookedUp>, LookupError>;
 }
 
 /// A question about people that a platform answers with ids.

@@ -24,12 +24,25 @@ pub struct Destination {
     /// The answer stays in the thread of the message that is answered.
     #[serde(default)]
     pub in_thread: bool,
+    /// That thread, where the channel told it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thread: Option<Thread>,
+}
+
+/// A thread of a chat: an own line of talk below one message.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Thread {
+    /// Its id as the channel names it (`omt_…` on Lark); no message can be sent to it.
+    pub id: String,
+    /// The message that it began with: an answer to that one is in the thread.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub root: Option<MessageId>,
 }
 
 impl Destination {
     /// A reply to `message` in `chat`.
     pub fn reply(bot: BotName, channel: Channel, chat: ChatId, message: MessageId) -> Self {
-        Self { bot, channel, chat, reply_to: Some(message), in_thread: false }
+        Self { bot, channel, chat, reply_to: Some(message), in_thread: false, thread: None }
     }
 }
 
@@ -206,6 +219,8 @@ pub struct DeliverError {
     pub disposition: Disposition,
     /// The platform's own code, where it gave one.
     pub code: Option<i64>,
+    /// The message that was to be answered is not there any more. Nothing else is wrong.
+    pub target_gone: bool,
     /// For logs and `/why`; holds no secret and no message text.
     pub text: String,
 }
@@ -216,8 +231,14 @@ pub trait Outlet: Send + Sync {
     /// Carries out one operation, once. Retrying is the outbox's affair.
     async fn deliver(&self, delivery: &Delivery) -> Result<Delivered, DeliverError>;
 
-    /// The longest text of one message, in bytes of UTF-8; the outbox splits what is longer.
+    /// The longest text of one message, as [`Outlet::text_bytes`] counts; the outbox splits what
+    /// is longer.
     fn text_bytes_max(&self) -> usize;
+
+    /// How much of the limit a text takes: its bytes as they travel, at least those of UTF-8.
+    fn text_bytes(&self, text: &str) -> usize {
+        text.len()
+    }
 }
 
 #[cfg(test)]

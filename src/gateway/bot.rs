@@ -7,7 +7,9 @@ use super::admit::AdmissionRules;
 use super::attention::thread_of;
 use crate::agent::{Driver, PromptParts, RunSpec, Source, UnknownPreset, preset, system_prompt};
 use crate::base::{BotName, Locale, SessionKey, TurnId};
-use crate::envelope::{AgentMessage, Channel, Exchange, Outlet, People, SenderKind, Speaker};
+use crate::envelope::{
+    AgentMessage, Channel, Exchange, Lookup, Outlet, People, SenderKind, Speaker,
+};
 use crate::llm::ChatMessage;
 
 /// What one conversation is.
@@ -57,6 +59,8 @@ pub struct BotRuntime {
     pub outlets: HashMap<Channel, Arc<dyn Outlet>>,
     /// Who knows the people it talks to; without, nobody holds a role.
     pub people: Option<Arc<dyn People>>,
+    /// What can be read back of the channels.
+    pub lookups: HashMap<Channel, Arc<dyn Lookup>>,
 }
 
 impl std::fmt::Debug for BotRuntime {

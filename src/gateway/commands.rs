@@ -12,7 +12,7 @@ use super::why::happened_in;
 use crate::base::catalogue::StatusLine;
 use crate::base::{MessageId, Say, SessionKey, Timestamp, Verdict};
 use crate::routing::Command;
-use crate::store::{Change, ClosingV1, StoreError};
+use crate::store::{Change, ClosingV1, Standing, StoreError};
 
 /// A command that changes something and is older than this does not act any more.
 const COMMAND_AGE_MAX: Duration = Duration::from_secs(600);
@@ -58,14 +58,18 @@ impl Gateway {
 
     fn status(&self, bot: &BotRuntime, job: &Job) -> Say {
         let (running, queued) = self.shared.sessions.counts(&job.row.message.session.id);
+        // As admission saw it: a status waits for no look-up of roles.
+        let is_admin = job.row.admitted.standing == Standing::Admin;
+        let now = self.shared.clock.now();
         Say::Status(StatusLine {
             bot: bot.name.to_string(),
             version: self.shared.version.to_owned(),
             model: bot.driver.model.name().to_owned(),
             resting: bot.driver.model.resting(),
-            uptime: self.shared.clock.now().since(self.shared.started_at),
+            uptime: now.since(self.shared.started_at),
             queued,
             running,
+            calls_this_month: is_admin.then(|| self.shared.meter.in_month_of(now)),
         })
     }
 

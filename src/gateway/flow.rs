@@ -29,7 +29,7 @@ use crate::envelope::{
 use crate::routing::{Classifier, Intent};
 use crate::store::{Acceptance, AdmittedV1, Change, InboxV1, Lane, NoteV1, Store};
 use crate::task::TaskSet;
-use crate::telemetry::Event;
+use crate::telemetry::{CallMeter, Event};
 
 /// At most this many turns are worked on at once; more wait in their lines.
 const TURNS_AT_ONCE_MAX: usize = 4096;
@@ -48,6 +48,8 @@ pub struct GatewayDeps {
     pub classifier: Classifier,
     /// Points at which tests stop the process.
     pub faults: Faults,
+    /// Counts the calls to platforms; `/status` reads it.
+    pub meter: CallMeter,
     /// The version of the daemon, for `/version` and `/status`.
     pub version: &'static str,
 }
@@ -74,6 +76,7 @@ pub(super) struct Shared {
     pub(super) tasks: TaskSet,
     pub(super) classifier: Classifier,
     pub(super) faults: Faults,
+    pub(super) meter: CallMeter,
     pub(super) version: &'static str,
     pub(super) bots: HashMap<BotName, Arc<BotRuntime>>,
     pub(super) sessions: Sessions,
@@ -121,6 +124,7 @@ impl Gateway {
                 tasks: deps.tasks,
                 classifier: deps.classifier,
                 faults: deps.faults,
+                meter: deps.meter,
                 version: deps.version,
                 bots,
                 sessions: Sessions::default(),

@@ -73,6 +73,7 @@ impl Outlet for Mouth {
                 certainty: Certainty::NotSent,
                 disposition: Disposition::Retry { after: Some(Duration::from_millis(400)) },
                 code: None,
+                target_gone: false,
                 text: "no connection".to_owned(),
             });
         }
@@ -110,6 +111,7 @@ fn gateway(mouth: &Arc<Mouth>) -> Gateway {
         },
         outlets: HashMap::from([(Channel::Cli, outlet)]),
         people: None,
+        lookups: HashMap::new(),
     };
     let deps = GatewayDeps {
         store: Arc::new(store),
@@ -117,6 +119,7 @@ fn gateway(mouth: &Arc<Mouth>) -> Gateway {
         tasks,
         classifier: Classifier::default(),
         faults: Faults::default(),
+        meter: CallMeter::default(),
         version: "test",
     };
     Gateway::new(deps, vec![bot])

@@ -32,7 +32,7 @@ impl ReplySink for OutboxSink {
             admitted: AdmittedV1::default(),
         };
         let mut changes = vec![Change::PutInbox { turn, row: Box::new(row.clone()) }];
-        changes.extend(Gateway::sends(&bot, turn, &row, Some(&text)));
+        changes.extend(Gateway::sends(&bot, turn, &row, &text));
         let stored = gateway.shared.store.commit(changes).await;
         stored.map_err(|error| ReplyError::NotStored(error.to_string()))?;
         gateway.start_aside(turn, row, false);

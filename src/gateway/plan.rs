@@ -8,7 +8,7 @@ use super::bot::BotRuntime;
 use super::failed::{FailedV1, failed_key};
 use super::flow::Gateway;
 use super::pairing::PairingStep;
-use super::split::split_text;
+use super::split::{Measure, split_text};
 use crate::base::{Locale, MessageId, Say, SessionKey, TurnId, Verdict, limit};
 use crate::envelope::{Destination, Exchange, Operation, Speaker};
 use crate::store::{
@@ -22,7 +22,7 @@ const HISTORY_LINES_MAX: usize = 40;
 const HISTORY_LINE_CHARS_MAX: usize = 4000;
 /// Conversations are changed under one of this many locks.
 const LOCKS: usize = 64;
-/// An answer has at most this many messages; what is beyond is cut with an ellipsis.
+/// An answer has at most this many messages; of a longer one the last says how much is missing.
 const PARTS_MAX: usize = 20;
 
 /// What becomes of the conversation when a turn ends.
@@ -113,9 +113,15 @@ impl Gateway {
     ) -> Result<(), StoreError> {
         let key = row.message.session.id.clone();
         let _guard = self.shared.session_locks.lock(&key).await;
-        row.closing = Some(ClosingV1 { verdict: ended.verdict, reason: ended.reason });
+        let messages = messages(bot, row, ended.text.as_deref().unwrap_or_default());
+        let mut reason = ended.reason;
+        if messages.chars_cut > 0 {
+            let cut = format!("{} characters of the answer were not sent", messages.chars_cut);
+            reason = if reason.is_empty() { cut } else { format!("{reason}; {cut}") };
+        }
+        row.closing = Some(ClosingV1 { verdict: ended.verdict, reason });
         let mut changes = vec![Change::PutInbox { turn, row: Box::new(row.clone()) }];
-        changes.extend(Self::sends(bot, turn, row, ended.text.as_deref()));
+        changes.extend(planned_sends(turn, row, messages.texts));
         if let Some(session) = self.changed_session(row, ended.remember).await? {
             changes.push(Change::PutSession { key, session: Box::new(session) });
         }
@@ -132,31 +138,9 @@ impl Gateway {
         Ok(())
     }
 
-    pub(super) fn sends(
-        bot: &BotRuntime,
-        turn: TurnId,
-        row: &InboxV1,
-        text: Option<&str>,
-    ) -> Vec<Change> {
-        let destination = row.message.reply_fn.destination();
-        let bytes_max = bot
-            .outlets
-            .get(&destination.channel)
-            .map_or(usize::MAX, |outlet| outlet.text_bytes_max());
-        let mut texts = split_text(text.unwrap_or_default(), bytes_max);
-        if texts.len() > PARTS_MAX {
-            texts.truncate(PARTS_MAX);
-            if let Some(last) = texts.last_mut() {
-                last.push('…');
-            }
-        }
-        (0u16..)
-            .zip(texts)
-            .map(|(part, text)| {
-                let send = planned_send(turn, part, destination, text);
-                Change::PutSend { turn, part, send: Box::new(send) }
-            })
-            .collect()
+    /// The sends of a text that is planned outside of [`Gateway::plan`].
+    pub(super) fn sends(bot: &BotRuntime, turn: TurnId, row: &InboxV1, text: &str) -> Vec<Change> {
+        planned_sends(turn, row, messages(bot, row, text).texts)
     }
 
     async fn changed_session(
@@ -251,8 +235,41 @@ pub(super) fn planned_closing(
 ) -> (InboxV1, Vec<Change>) {
     row.closing = Some(closing);
     let mut changes = vec![Change::PutInbox { turn, row: Box::new(row.clone()) }];
-    changes.extend(Gateway::sends(bot, turn, &row, Some(text)));
+    changes.extend(Gateway::sends(bot, turn, &row, text));
     (row, changes)
+}
+
+/// An answer as it is sent.
+struct Messages {
+    texts: Vec<String>,
+    /// How much of it is not.
+    chars_cut: usize,
+}
+
+/// Cuts an answer into messages for the channel it goes to.
+fn messages(bot: &BotRuntime, row: &InboxV1, text: &str) -> Messages {
+    let outlet = bot.outlets.get(&row.message.reply_fn.destination().channel);
+    let most = outlet.map_or(usize::MAX, |outlet| outlet.text_bytes_max());
+    let cost = |text: &str| outlet.map_or(text.len(), |outlet| outlet.text_bytes(text));
+    let mut texts = split_text(text, Measure { most, cost: &cost });
+    let mut chars_cut = 0;
+    if texts.len() > PARTS_MAX {
+        let beyond = texts.split_off(PARTS_MAX - 1);
+        chars_cut = beyond.iter().map(|text| text.chars().count()).sum();
+        texts.push(Say::AnswerCut { chars: chars_cut }.text(bot.locale));
+    }
+    Messages { texts, chars_cut }
+}
+
+fn planned_sends(turn: TurnId, row: &InboxV1, texts: Vec<String>) -> Vec<Change> {
+    let destination = row.message.reply_fn.destination();
+    (0u16..)
+        .zip(texts)
+        .map(|(part, text)| {
+            let send = planned_send(turn, part, destination, text);
+            Change::PutSend { turn, part, send: Box::new(send) }
+        })
+        .collect()
 }
 
 /// One message of an answer, not tried yet. Its uuid follows from turn and part, so that it is
@@ -271,5 +288,7 @@ fn planned_send(turn: TurnId, part: u16, destination: &Destination, text: String
         doubtful: false,
         delivered_id: None,
         reason: String::new(),
+        cause: None,
+        repeats: 0,
     }
 }

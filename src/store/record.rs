@@ -88,6 +88,22 @@ pub enum SendState {
     Abandoned,
 }
 
+/// Why a send is in doubt or abandoned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SendCause {
+    /// The other side refused it for good.
+    Refused,
+    /// It failed until the last retry.
+    GivenUp,
+    /// A person stopped it.
+    Stopped,
+    /// The bot has no way out to this channel.
+    NoWayOut,
+    /// Whether it arrived could not be found out.
+    Unconfirmed,
+}
+
 /// One operation of the outbox.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SendV1 {
@@ -103,8 +119,14 @@ pub struct SendV1 {
     pub doubtful: bool,
     /// The platform's id of what was made.
     pub delivered_id: Option<String>,
-    /// Why it is in doubt or abandoned.
+    /// Why it is in doubt or abandoned, in words; of a confirmed one, what was special about it.
     pub reason: String,
+    /// Why it is in doubt or abandoned; older records have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cause: Option<SendCause>,
+    /// How often it was sent again under another key, after a look-up or a doubt.
+    #[serde(default)]
+    pub repeats: u8,
 }
 
 /// A conversation.

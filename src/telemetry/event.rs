@@ -205,6 +205,20 @@ pub enum Event<'a> {
         /// Why.
         error: &'a dyn Shown,
     },
+    /// The app lacks a permission; said once a day for each.
+    ScopeMissing {
+        /// The app.
+        app: &'a str,
+        /// The scopes of which one is needed, as the platform names them.
+        scopes: &'a str,
+        /// Where it is granted.
+        link: &'a str,
+    },
+    /// The counts of platform calls could not be kept; tried again later.
+    UsageNotKept {
+        /// Why.
+        error: &'a dyn Shown,
+    },
     /// The store had to be repaired at start.
     StoreRepaired {
         /// What was done.
@@ -326,6 +340,12 @@ impl Event<'_> {
             }
             Self::SideEffectFailed { what, error } => {
                 warn!(event = "side_effect_failed", what, %error, "a side effect did not work");
+            }
+            Self::ScopeMissing { app, scopes, link } => {
+                error!(event = "scope_missing", app, scopes, link, "the app lacks a permission");
+            }
+            Self::UsageNotKept { error } => {
+                warn!(event = "usage_not_kept", %error, "the counts of calls could not be kept");
             }
             Self::StoreRepaired { action } => {
                 warn!(event = "store_repaired", action, "the store was repaired at start");

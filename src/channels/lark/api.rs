@@ -8,15 +8,19 @@ mod answers;
 mod client;
 mod codes;
 mod error;
+mod limiter;
+mod pace;
 mod people;
+mod scopes;
 mod text;
 mod token;
 mod transport;
 
 pub use answers::{BotInfo, MessageRecord};
-pub use client::LarkApi;
+pub use client::{LarkApi, LarkDeps};
 pub use error::{ApiError, Failure};
-pub(super) use text::TEXT_BYTES_MAX;
+pub use limiter::Limiter;
+pub(super) use text::{TEXT_BYTES_MAX, text_bytes};
 pub use transport::{Endpoint, LarkApp};
 
 #[cfg(test)]

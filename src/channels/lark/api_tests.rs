@@ -15,11 +15,26 @@ async fn create(api: &LarkApi) -> Result<MessageId, ApiError> {
     api.create(&ChatId::new("oc_1"), "hello", "uuid-1").await
 }
 
+/// Into a chat of its own: one chat takes five a second.
+async fn create_in(api: &LarkApi, number: usize) -> Result<MessageId, ApiError> {
+    api.create(&ChatId::new(format!("oc_{number}")), "hello", "uuid-1").await
+}
+
+/// Waits for what happens beside the calls.
+async fn until(condition: impl Fn() -> bool) {
+    let holds = async {
+        while !condition() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), holds).await.expect("it comes to this");
+}
+
 #[tokio::test]
 async fn fifty_parallel_sends_fetch_one_token() {
     let platform = Platform::start().await;
     let api = platform.api(&testing::clock());
-    let sends = join_all((0..50).map(|_| create(&api))).await;
+    let sends = join_all((0..50).map(|number| create_in(&api, number))).await;
     assert!(sends.iter().all(Result::is_ok));
     assert_eq!(platform.count(TOKEN_CALL), 1);
     assert_eq!(platform.count(CREATE), 50);
@@ -30,7 +45,7 @@ async fn fifty_parallel_sends_share_one_refused_token_fetch() {
     let platform = Platform::start().await;
     platform.on(TOKEN_CALL, 400, &json!({"code": 10015, "msg": "wrong secret"}));
     let api = platform.api(&testing::clock());
-    let sends = join_all((0..50).map(|_| create(&api))).await;
+    let sends = join_all((0..50).map(|number| create_in(&api, number))).await;
     assert!(sends.iter().all(Result::is_err));
     assert_eq!(platform.count(TOKEN_CALL), 1);
     let error = sends.into_iter().find_map(Result::err).unwrap();
@@ -39,44 +54,81 @@ async fn fifty_parallel_sends_share_one_refused_token_fetch() {
     assert_eq!(error.certainty(), Certainty::NotSent);
 }
 
+fn tokens_used(platform: &Platform) -> Vec<String> {
+    let seen = platform.seen().into_iter().map(|seen| seen.token);
+    seen.filter(|token| !token.is_empty()).collect()
+}
+
+const fn minutes(minutes: u64) -> Duration {
+    Duration::from_secs(minutes * 60)
+}
+
 #[tokio::test]
-async fn a_token_is_renewed_when_less_than_thirty_minutes_remain() {
+async fn a_token_is_renewed_beside_the_calls_when_less_than_thirty_minutes_remain() {
     let platform = Platform::start().await;
     let clock = testing::clock();
     let api = platform.api(&clock);
-    let minutes = |minutes: u64| Duration::from_secs(minutes * 60);
     create(&api).await.unwrap();
     clock.advance(minutes(90));
     create(&api).await.unwrap();
     assert_eq!(platform.count(TOKEN_CALL), 1);
     clock.advance(Duration::from_millis(1));
     create(&api).await.unwrap();
+    until(|| platform.count(TOKEN_CALL) == 2).await;
+    until(|| api.tokens.present().is_some_and(|(token, _)| token.expose() == "t-2")).await;
+    create(&api).await.unwrap();
+    let expected = ["Bearer t-1", "Bearer t-1", "Bearer t-1", "Bearer t-2"];
+    assert_eq!(tokens_used(&platform), expected);
     assert_eq!(platform.count(TOKEN_CALL), 2);
-    let tokens: Vec<String> = platform
-        .seen()
-        .into_iter()
-        .map(|seen| seen.token)
-        .filter(|token| !token.is_empty())
-        .collect();
-    assert_eq!(tokens, ["Bearer t-1", "Bearer t-1", "Bearer t-2"]);
 }
 
 #[tokio::test]
-async fn while_a_renewal_fails_the_old_token_goes_on_until_its_end() {
+async fn a_slow_renewal_holds_no_call_up_while_the_old_token_is_good() {
     let platform = Platform::start().await;
     let clock = testing::clock();
     let api = platform.api(&clock);
     create(&api).await.unwrap();
-    clock.advance(Duration::from_secs(100 * 60));
-    platform.on(TOKEN_CALL, 500, &json!({}));
+    clock.advance(minutes(100));
+    platform.raw(TOKEN_CALL, 0, Vec::new(), String::new());
+    for number in 0..20 {
+        create_in(&api, number).await.unwrap();
+    }
+    until(|| platform.count(TOKEN_CALL) == 2).await;
+    assert!(tokens_used(&platform).iter().all(|token| token == "Bearer t-1"));
+    assert_eq!(platform.count(TOKEN_CALL), 2, "one asks for all");
+}
+
+#[tokio::test]
+async fn a_token_in_its_last_minutes_is_not_used_any_more() {
+    let platform = Platform::start().await;
+    let clock = testing::clock();
+    let api = platform.api(&clock);
     create(&api).await.unwrap();
+    clock.advance(minutes(117) + Duration::from_millis(1));
     create(&api).await.unwrap();
-    assert_eq!(platform.count(TOKEN_CALL), 2);
-    clock.advance(Duration::from_secs(20 * 60));
+    assert_eq!(tokens_used(&platform), ["Bearer t-1", "Bearer t-2"]);
+}
+
+#[tokio::test]
+async fn while_renewals_fail_the_old_token_goes_on_until_its_end() {
+    let platform = Platform::start().await;
+    let clock = testing::clock();
+    let api = platform.api(&clock);
+    create(&api).await.unwrap();
+    for (minute, tokens) in [(100, 2), (110, 3), (118, 4)] {
+        platform.on(TOKEN_CALL, 500, &json!({}));
+        clock.set(Timestamp::from_millis(testing::NOW_MS).after(minutes(minute)));
+        create(&api).await.unwrap();
+        create(&api).await.unwrap();
+        until(|| platform.count(TOKEN_CALL) == tokens).await;
+        until(|| !api.tokens.is_renewing()).await;
+    }
+    assert!(tokens_used(&platform).iter().all(|token| token == "Bearer t-1"));
+    clock.set(Timestamp::from_millis(testing::NOW_MS).after(minutes(120)));
     platform.on(TOKEN_CALL, 500, &json!({}));
     let error = create(&api).await.unwrap_err();
     assert_eq!(error.endpoint(), Endpoint::TenantToken);
-    assert_eq!(platform.count(CREATE), 3);
+    assert_eq!(create(&api).await.unwrap().as_str(), "om_new");
 }
 
 #[tokio::test]
@@ -108,7 +160,8 @@ async fn other_refusals_are_not_repeated() {
     assert_eq!(platform.count(CREATE), 1);
     assert_eq!(
         error.to_string(),
-        "create_message: the platform refused with code 230002 (Bot not in chat), HTTP 400"
+        "create_message: the platform refused with code 230002 (Bot not in chat), HTTP 400: the \
+         bot is not in this chat: add it to the group again"
     );
 }
 
@@ -169,7 +222,6 @@ fn what_a_failed_send_may_have_done_follows_from_how_it_failed() {
 #[tokio::test]
 async fn the_platforms_wait_is_taken_over() {
     let platform = Platform::start().await;
-    let api = platform.api(&testing::clock());
     let body = json!({"code": 99_991_400, "msg": "slow down"}).to_string();
     for (headers, seconds) in [
         (vec![("x-ogw-ratelimit-reset", "7"), ("retry-after", "9")], 7),
@@ -177,10 +229,123 @@ async fn the_platforms_wait_is_taken_over() {
         (vec![("retry-after", "999999")], 3600),
     ] {
         platform.raw(CREATE, 429, headers, body.clone());
+        let api = platform.api(&testing::clock());
         let after = Some(Duration::from_secs(seconds));
         let error = create(&api).await.unwrap_err();
         assert_eq!(error.disposition(), Disposition::Retry { after });
     }
+}
+
+#[tokio::test]
+async fn a_limit_met_by_one_is_closed_for_all_calls_of_the_method_and_the_chat() {
+    let platform = Platform::start().await;
+    let clock = testing::clock();
+    let api = platform.api(&clock);
+    let wait = |seconds| Disposition::Retry { after: Some(Duration::from_secs(seconds)) };
+    let gateway = json!({"code": 99_991_400, "msg": "slow down"}).to_string();
+    platform.raw(CREATE, 429, vec![("x-ogw-ratelimit-reset", "60")], gateway);
+    create(&api).await.unwrap_err();
+    let held = create_in(&api, 2).await.unwrap_err();
+    assert_eq!((held.failure(), held.disposition()), (&Failure::TooFast, wait(60)));
+    assert_eq!(held.certainty(), Certainty::NotSent);
+    assert_eq!(platform.count(CREATE), 1);
+    let (chat, message) = (ChatId::new("oc_2"), MessageId::new("om_1"));
+    assert!(api.reply(&chat, &message, "another method", false, "u").await.is_ok());
+    clock.advance(Duration::from_secs(60));
+    create(&api).await.unwrap();
+
+    // The limit of a chat or message comes without a time: a second is its span.
+    platform.on(CREATE, 400, &json!({"code": 230_020, "msg": "slow down"}));
+    create(&api).await.unwrap_err();
+    assert!(create_in(&api, 3).await.is_ok(), "another chat");
+    assert_eq!(platform.count(CREATE), 4);
+}
+
+#[tokio::test]
+async fn the_kind_of_a_receiver_follows_from_its_form() {
+    let platform = Platform::start().await;
+    let api = platform.api(&testing::clock());
+    let table = [
+        ("oc_1", "chat_id"),
+        ("ou_1", "open_id"),
+        ("on_1", "union_id"),
+        ("a_b@c.example", "email"),
+        ("e1f2", "user_id"),
+    ];
+    for (id, kind) in table {
+        api.create(&ChatId::new(id), "hi", "u").await.unwrap();
+        let call = format!("POST /open-apis/im/v1/messages?receive_id_type={kind}");
+        assert_eq!(platform.count(&call), 1, "{id}");
+    }
+    let refusal = json!({"code": 99_992_361, "msg": "open_id cross app"});
+    platform.on("POST /open-apis/im/v1/messages?receive_id_type=open_id", 400, &refusal);
+    let error = api.create(&ChatId::new("ou_2"), "hi", "u").await.unwrap_err();
+    assert_eq!(error.disposition(), Disposition::Reject);
+    assert!(error.to_string().contains("belongs to another app"), "{error}");
+}
+
+#[test]
+fn that_an_answers_target_is_gone_is_known_by_code_and_by_words() {
+    let said = |endpoint, status, code, message: &str| ApiError {
+        failure: Failure::Refused { code, message: message.to_owned() },
+        ..refused(endpoint, status, code)
+    };
+    let words = "The message was withdrawn.";
+    let reply = Endpoint::Reply;
+    let table = [
+        (reply, 400, Some(230_011), "", true),
+        (reply, 400, Some(231_003), "", true),
+        (reply, 400, Some(230_110), "", true),
+        (reply, 400, Some(230_019), "", true),
+        (reply, 400, None, words, true),
+        (reply, 400, Some(424_242), words, true),
+        // A rate limit, whatever others take it for.
+        (reply, 400, Some(230_020), words, false),
+        (reply, 400, Some(230_002), words, false),
+        (reply, 500, None, words, false),
+        (reply, 400, None, "bad", false),
+        (Endpoint::Create, 400, Some(230_011), words, false),
+    ];
+    for (endpoint, status, code, message, gone) in table {
+        let error = said(endpoint, status, code, message);
+        assert_eq!(error.is_target_gone(), gone, "{endpoint:?} {status} {code:?} {message}");
+    }
+}
+
+#[tokio::test]
+async fn every_call_is_counted_by_its_method() {
+    let platform = Platform::start().await;
+    let clock = testing::clock();
+    let deps = testing::deps(&clock);
+    let bot = crate::channels::lark::LarkBot::new(testing::settings(&platform.url), &deps).unwrap();
+    create(bot.api()).await.unwrap();
+    platform.on(CREATE, 400, &json!({"code": 230_002}));
+    create(bot.api()).await.unwrap_err();
+    let month = deps.meter.take_fresh().remove(0);
+    assert_eq!((month.app.as_str(), month.month.as_str()), (APP, "2025-10"));
+    let calls: Vec<(&str, u64)> =
+        month.calls.iter().map(|(method, calls)| (method.as_str(), *calls)).collect();
+    assert_eq!(calls, [("create_message", 2), ("tenant_access_token", 1)]);
+}
+
+#[tokio::test]
+async fn a_thread_is_read_backwards_as_far_as_asked() {
+    let platform = Platform::start().await;
+    let api = platform.api(&testing::clock());
+    let list = "GET /open-apis/im/v1/messages?container_id_type=thread&container_id=omt_1\
+                &sort_type=ByCreateTimeDesc&page_size=50";
+    let item = |id: &str, time: u64| json!({"message_id": id, "create_time": time.to_string()});
+    let page = json!({"code": 0, "data": {"has_more": true, "page_token": "p2", "items": [
+        item("om_3", 1_760_000_002_000), item("om_2", 1_760_000_001_000),
+        item("om_1", 1_760_000_000_000),
+    ]}});
+    platform.on(list, 200, &page);
+    let since = Timestamp::from_millis(1_760_000_001_000);
+    let records = api.thread("omt_1", since, 10).await.unwrap();
+    let ids: Vec<&str> = records.iter().map(|record| record.id.as_str()).collect();
+    assert_eq!(ids, ["om_2", "om_3"]);
+    assert_eq!(platform.count(list), 1);
+    assert_eq!(platform.seen().len(), 2, "no second page");
 }
 
 #[tokio::test]
@@ -240,7 +405,7 @@ async fn messages_go_out_as_the_platform_wants_them() {
     let api = platform.api(&testing::clock());
     let message = MessageId::new("om_1");
     create(&api).await.unwrap();
-    api.reply(&message, "<at user_id=\"all\">", true, "u-2").await.unwrap();
+    api.reply(&ChatId::new("oc_1"), &message, "<at user_id=\"all\">", true, "u-2").await.unwrap();
     api.edit(&message, "new").await.unwrap();
     api.recall(&MessageId::new("om/../x?y")).await.unwrap();
     let seen: Vec<Seen> = platform.seen().into_iter().skip(1).collect();

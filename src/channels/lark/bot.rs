@@ -4,11 +4,11 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use super::api::{LarkApi, LarkApp};
+use super::api::{LarkApi, LarkApp, LarkDeps};
 use super::crypto::EnvelopeKey;
 use super::identity::Identity;
 use super::settings::{LarkBotSettings, SettingsError};
-use crate::base::{BotName, Clock, Secret};
+use crate::base::{BotName, Secret};
 
 /// What belongs to one app: its keys, its identity, its API client.
 #[derive(Debug)]
@@ -27,11 +27,7 @@ impl LarkBot {
     ///
     /// # Errors
     /// [`SettingsError`] names the settings that are missing or wrong: such a bot must not start.
-    pub fn new(
-        settings: LarkBotSettings,
-        client: reqwest::Client,
-        clock: Arc<dyn Clock>,
-    ) -> Result<Self, SettingsError> {
+    pub fn new(settings: LarkBotSettings, deps: &LarkDeps) -> Result<Self, SettingsError> {
         settings.check()?;
         let identity = Arc::new(Identity::default());
         let app = LarkApp {
@@ -39,7 +35,7 @@ impl LarkBot {
             app_secret: settings.app_secret,
             base_url: settings.base_url,
         };
-        let api = LarkApi::new(app, client, clock, Arc::clone(&identity))?;
+        let api = LarkApi::new(app, deps, Arc::clone(&identity))?;
         Ok(Self {
             name: settings.bot,
             app_id: settings.app_id,
@@ -132,7 +128,7 @@ mod tests {
     fn refused(change: impl FnOnce(&mut LarkBotSettings)) -> SettingsError {
         let mut settings = testing::settings("http://127.0.0.1:1");
         change(&mut settings);
-        LarkBot::new(settings, testing::client(), Arc::new(testing::clock())).unwrap_err()
+        LarkBot::new(settings, &testing::deps(&testing::clock())).unwrap_err()
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use super::api::{ApiError, LarkApi, MessageRecord, TEXT_BYTES_MAX};
+use super::api::{ApiError, LarkApi, MessageRecord, TEXT_BYTES_MAX, text_bytes};
 use super::bot::{LarkBot, LarkBots};
 use crate::base::{BotName, ChatId, Disposition, MessageId, Timestamp};
 use crate::envelope::{
@@ -14,6 +14,8 @@ use crate::envelope::{
 
 /// The emoji of [`Reaction::Working`]; bots of the platform's own use it for the same.
 const EMOJI_WORKING: &str = "Typing";
+/// Of a thread whose first message is gone so many of the newest are looked at.
+const THREAD_MESSAGES: usize = 3;
 
 /// The outlet of all Lark bots.
 #[derive(Clone, Debug)]
@@ -40,6 +42,7 @@ impl Outlet for LarkOutlet {
             // Its keys may be missing today and there after the next start.
             disposition: Disposition::Retry { after: None },
             code: None,
+            target_gone: false,
             text: format!("no Lark bot named {} runs here", delivery.bot),
         })?;
         let id = carry_out(bot.api(), &delivery.operation, &delivery.uuid)
@@ -51,14 +54,15 @@ impl Outlet for LarkOutlet {
     fn text_bytes_max(&self) -> usize {
         TEXT_BYTES_MAX
     }
+
+    fn text_bytes(&self, text: &str) -> usize {
+        text_bytes(text)
+    }
 }
 
 async fn carry_out(api: &LarkApi, operation: &Operation, uuid: &str) -> Result<String, ApiError> {
     match operation {
-        Operation::Create { destination, text } => {
-            let id = api.create(&destination.chat, text, uuid).await?;
-            Ok(id.as_str().to_owned())
-        }
+        Operation::Create { destination, text } => create(api, destination, text, uuid).await,
         Operation::Reply { destination, text } => reply(api, destination, text, uuid).await,
         Operation::Edit { message, text } | Operation::Finalise { message, text } => {
             api.edit(message, text).await?;
@@ -79,11 +83,43 @@ async fn reply(
     text: &str,
     uuid: &str,
 ) -> Result<String, ApiError> {
-    let id = match &destination.reply_to {
-        Some(message) => api.reply(message, text, destination.in_thread, uuid).await?,
-        None => api.create(&destination.chat, text, uuid).await?,
+    let Some(message) = &destination.reply_to else {
+        return create(api, destination, text, uuid).await;
     };
+    let id = api.reply(&destination.chat, message, text, destination.in_thread, uuid).await?;
     Ok(id.as_str().to_owned())
+}
+
+/// A message of its own. A thread is no receiver (a message sent to its id would begin another
+/// one): into a thread leads an answer to a message that is there.
+async fn create(
+    api: &LarkApi,
+    destination: &Destination,
+    text: &str,
+    uuid: &str,
+) -> Result<String, ApiError> {
+    let chat = &destination.chat;
+    if let Some(thread) = &destination.thread {
+        if let Some(root) = &thread.root {
+            match api.reply(chat, root, text, true, uuid).await {
+                Err(error) if error.is_target_gone() => {}
+                outcome => return outcome.map(|id| id.as_str().to_owned()),
+            }
+        }
+        let there = match api.thread(&thread.id, Timestamp::default(), THREAD_MESSAGES).await {
+            // Whoever may not read it must do without.
+            Err(error) if !matches!(error.disposition(), Disposition::Retry { .. }) => Vec::new(),
+            outcome => outcome?,
+        };
+        for record in there.iter().rev().filter(|record| !record.deleted) {
+            match api.reply(chat, &record.id, text, true, uuid).await {
+                Err(error) if error.is_target_gone() => {}
+                outcome => return outcome.map(|id| id.as_str().to_owned()),
+            }
+        }
+    }
+    // All of the thread is gone, or there never was one.
+    Ok(api.create(chat, text, uuid).await?.as_str().to_owned())
 }
 
 /// What should disappear and is gone already has disappeared.
@@ -105,6 +141,7 @@ fn deliver_error(error: &ApiError) -> DeliverError {
         certainty: error.certainty(),
         disposition: error.disposition(),
         code: error.code(),
+        target_gone: error.is_target_gone(),
         text: error.to_string(),
     }
 }
@@ -131,8 +168,25 @@ impl Lookup for LarkOutlet {
         let bot = self.bot(bot).ok_or_else(|| unknown(bot))?;
         let records =
             bot.api().history(chat, since, limit).await.map_err(|error| lookup_error(&error))?;
-        Ok(records.into_iter().map(|record| looked_up(bot.api(), record)).collect())
+        Ok(all_looked_up(bot.api(), records))
     }
+
+    async fn thread(
+        &self,
+        bot: &BotName,
+        thread: &str,
+        since: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<LookedUp>, LookupError> {
+        let bot = self.bot(bot).ok_or_else(|| unknown(bot))?;
+        let records =
+            bot.api().thread(thread, since, limit).await.map_err(|error| lookup_error(&error))?;
+        Ok(all_looked_up(bot.api(), records))
+    }
+}
+
+fn all_looked_up(api: &LarkApi, records: Vec<MessageRecord>) -> Vec<LookedUp> {
+    records.into_iter().map(|record| looked_up(api, record)).collect()
 }
 
 fn looked_up(api: &LarkApi, record: MessageRecord) -> LookedUp {
@@ -146,7 +200,9 @@ fn looked_up(api: &LarkApi, record: MessageRecord) -> LookedUp {
 }
 
 pub(super) fn unknown(bot: &BotName) -> LookupError {
-    LookupError { text: format!("no Lark bot named {bot} runs here"), retry_after: None }
+    // Its keys may be there after the next start.
+    let retry_after = Some(LOOKUP_PAUSE);
+    LookupError { text: format!("no Lark bot named {bot} runs here"), retry_after }
 }
 
 /// How long to wait before asking again where the platform names no time.

@@ -103,3 +103,57 @@ async fn own_messages_are_recognised_when_looked_up() {
         assert_eq!((found.own, found.text.as_str()), (own, "hi"));
     }
 }
+
+#[tokio::test]
+async fn into_a_thread_leads_an_answer_to_a_message_that_is_there() {
+    let text = || "hi".to_owned();
+    let in_thread = |root: Option<&str>| {
+        let mut destination = Destination::reply(
+            BotName::new("assistant"),
+            Channel::Lark,
+            ChatId::new("oc_1"),
+            om_1(),
+        );
+        destination.reply_to = None;
+        let root = root.map(MessageId::new);
+        destination.thread = Some(crate::envelope::Thread { id: "omt_1".to_owned(), root });
+        Operation::Create { destination, text: text() }
+    };
+    let list = "GET /open-apis/im/v1/messages?container_id_type=thread&container_id=omt_1\
+                &sort_type=ByCreateTimeDesc&page_size=50";
+    let create = "POST /open-apis/im/v1/messages?receive_id_type=chat_id";
+    let reply_to = |id: &str| format!("POST /open-apis/im/v1/messages/{id}/reply");
+    let gone = json!({"code": 230_011, "msg": "recalled"});
+    let there = json!({"code": 0, "data": {"items": [
+        {"message_id": "om_3", "deleted": true}, {"message_id": "om_2"}, {"message_id": "om_0"},
+    ]}});
+
+    let (platform, clock) = (Platform::start().await, testing::clock());
+    let bot = Arc::new(testing::bot(&platform.url, &clock));
+    let known = LarkOutlet::new(Arc::new(LarkBots::new([bot])));
+    known.deliver(&delivery(in_thread(Some("om_0")))).await.unwrap();
+    assert_eq!((platform.count(&reply_to("om_0")), platform.count(list)), (1, 0));
+    let sent = platform.seen().pop().unwrap().body;
+    assert_eq!((&sent["reply_in_thread"], &sent["uuid"]), (&json!(true), &json!("u-1")));
+
+    platform.on(&reply_to("om_0"), 400, &gone);
+    platform.on(list, 200, &there);
+    known.deliver(&delivery(in_thread(Some("om_0")))).await.unwrap();
+    assert_eq!(platform.count(&reply_to("om_2")), 1, "the newest that is there");
+
+    platform.on(list, 200, &there);
+    known.deliver(&delivery(in_thread(None))).await.unwrap();
+    assert_eq!((platform.count(&reply_to("om_2")), platform.count(create)), (2, 0));
+
+    // One chat takes five a second.
+    clock.advance(std::time::Duration::from_secs(2));
+    platform.on(list, 200, &json!({"code": 0, "data": {"items": []}}));
+    known.deliver(&delivery(in_thread(None))).await.unwrap();
+    platform.on(list, 400, &json!({"code": 99_991_672, "msg": "no scope"}));
+    known.deliver(&delivery(in_thread(None))).await.unwrap();
+    assert_eq!(platform.count(create), 2, "nothing of the thread can be found");
+
+    platform.on(list, 500, &json!({}));
+    let error = known.deliver(&delivery(in_thread(None))).await.unwrap_err();
+    assert!(matches!(error.disposition, Disposition::Retry { .. }), "{error:?}");
+}

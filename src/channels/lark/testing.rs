@@ -6,9 +6,12 @@ mod platform;
 use std::sync::Arc;
 
 use serde_json::Value;
+use tokio_util::sync::CancellationToken;
 
-use super::{LarkBot, LarkBotSettings};
+use super::{LarkBot, LarkBotSettings, LarkDeps, Limiter};
 use crate::base::{BotName, Clock, ManualClock, Secret, Timestamp};
+use crate::task::TaskSet;
+use crate::telemetry::CallMeter;
 
 pub(crate) use draft::{Draft, encrypt};
 pub(crate) use platform::{Platform, Seen, TOKEN_CALL};
@@ -48,8 +51,18 @@ pub(crate) fn clock() -> ManualClock {
 }
 
 pub(crate) fn bot(base_url: &str, clock: &ManualClock) -> LarkBot {
+    LarkBot::new(settings(base_url), &deps(clock)).unwrap()
+}
+
+pub(crate) fn deps(clock: &ManualClock) -> LarkDeps {
     let clock: Arc<dyn Clock> = Arc::new(clock.clone());
-    LarkBot::new(settings(base_url), client(), clock).unwrap()
+    LarkDeps {
+        client: client(),
+        limiter: Limiter::new(Arc::clone(&clock)),
+        clock,
+        tasks: TaskSet::new("test", CancellationToken::new()),
+        meter: CallMeter::default(),
+    }
 }
 
 /// A client that trusts nobody: the tests speak plain HTTP.

@@ -59,6 +59,8 @@ pub(in crate::store) fn send_record(text: &str) -> SendV1 {
         state: SendState::Planned,
         first_try_at: None,
         doubtful: false,
+        cause: None,
+        repeats: 0,
         delivered_id: None,
         reason: String::new(),
     }

@@ -9,22 +9,43 @@ use super::super::identity::Identity;
 use super::super::settings::SettingsError;
 use super::answers::{self, BotInfo, MessageRecord, Page};
 use super::error::{ApiError, Failure};
+use super::limiter::Limiter;
+use super::pace::Key;
 use super::text::text_content;
 use super::token::TokenCache;
 use super::transport::{Call, Endpoint, LarkApp, Transport};
-use crate::base::{ChatId, Clock, MessageId, Timestamp, UserId};
+use crate::base::{ChatId, Clock, MessageId, Secret, Timestamp, UserId};
+use crate::task::TaskSet;
+use crate::telemetry::CallMeter;
 
 /// The items asked for per page, the most the platform gives.
 const PAGE_ITEMS: &str = "50";
 /// How many pages of a list are read at most.
 pub(super) const PAGES_MAX: usize = 20;
 
+/// What all apps share.
+#[derive(Clone, Debug)]
+pub struct LarkDeps {
+    /// For outgoing calls.
+    pub client: reqwest::Client,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+    /// Who owns the renewal of tokens.
+    pub tasks: TaskSet,
+    /// Keeps all apps together below the platform's rates.
+    pub limiter: Limiter,
+    /// Counts the calls.
+    pub meter: CallMeter,
+}
+
 /// The client of one app. Clones share the token.
 #[derive(Clone, Debug)]
 pub struct LarkApi {
     app: Arc<LarkApp>,
     pub(super) transport: Transport,
-    tokens: Arc<TokenCache>,
+    pub(super) tokens: Arc<TokenCache>,
+    tasks: TaskSet,
+    limiter: Limiter,
     identity: Arc<Identity>,
 }
 
@@ -35,14 +56,15 @@ impl LarkApi {
     /// [`SettingsError::BaseUrl`] if the base URL is not an `http` or `https` address.
     pub fn new(
         app: LarkApp,
-        client: reqwest::Client,
-        clock: Arc<dyn Clock>,
+        deps: &LarkDeps,
         identity: Arc<Identity>,
     ) -> Result<Self, SettingsError> {
         Ok(Self {
-            transport: Transport::new(client, &app.base_url)?,
+            transport: Transport::new(&app, deps)?,
             app: Arc::new(app),
-            tokens: Arc::new(TokenCache::new(clock)),
+            tokens: Arc::new(TokenCache::new(Arc::clone(&deps.clock))),
+            tasks: deps.tasks.clone(),
+            limiter: deps.limiter.clone(),
             identity,
         })
     }
@@ -59,7 +81,7 @@ impl LarkApi {
         answers::bot_info(&answer).ok_or(undecodable(call.endpoint))
     }
 
-    /// Sends a text to a chat. Repetitions with the same `uuid` (at most 50 characters) within an
+    /// Sends a text to a chat, or to a person by any of their ids. Repetitions with the same `uuid` (at most 50 characters) within an
     /// hour make one message. Returns its id.
     pub async fn create(
         &self,
@@ -77,16 +99,17 @@ impl LarkApi {
             endpoint: Endpoint::Create,
             method: Method::POST,
             path: &["im", "v1", "messages"],
-            query: &[("receive_id_type", "chat_id")],
+            query: &[("receive_id_type", receive_id_type(chat.as_str()))],
             body: Some(body),
         };
-        self.sent(call).await
+        self.sent(call, chat).await
     }
 
-    /// Replies to a message with a text, in its thread if `in_thread`. For `uuid` see
+    /// Replies to a message of `chat` with a text, in its thread if `in_thread`. For `uuid` see
     /// [`LarkApi::create`]. Returns the id of the reply.
     pub async fn reply(
         &self,
+        chat: &ChatId,
         message: &MessageId,
         text: &str,
         in_thread: bool,
@@ -107,11 +130,11 @@ impl LarkApi {
             query: &[],
             body: Some(body),
         };
-        self.sent(call).await
+        self.sent(call, chat).await
     }
 
-    async fn sent(&self, call: Call<'_>) -> Result<MessageId, ApiError> {
-        let answer = self.call(&call).await?;
+    async fn sent(&self, call: Call<'_>, chat: &ChatId) -> Result<MessageId, ApiError> {
+        let answer = self.call_at(&call, Some(Key::Place(chat.as_str().to_owned()))).await?;
         answers::data_text(&answer, "message_id")
             .map(MessageId::new)
             .ok_or(undecodable(call.endpoint))
@@ -126,7 +149,7 @@ impl LarkApi {
             query: &[],
             body: Some(json!({ "msg_type": "text", "content": text_content(text) })),
         };
-        self.call(&call).await.map(drop)
+        self.call_at(&call, Some(Key::Message(message.as_str().to_owned()))).await.map(drop)
     }
 
     /// Takes an own message back.
@@ -237,6 +260,34 @@ impl LarkApi {
         Ok(records)
     }
 
+    /// Reads a thread's messages since `since`, oldest first; of more than `limit` (and a
+    /// thousand) the newest.
+    pub async fn thread(
+        &self,
+        thread: &str,
+        since: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<MessageRecord>, ApiError> {
+        // A thread has no time range, so it is read backwards.
+        let query = [
+            ("container_id_type", "thread"),
+            ("container_id", thread),
+            ("sort_type", "ByCreateTimeDesc"),
+            ("page_size", PAGE_ITEMS),
+        ];
+        let mut records = Vec::new();
+        self.pages(Endpoint::History, &["im", "v1", "messages"], &query, |page| {
+            let before = records.len();
+            let messages = page.items.iter().filter_map(answers::message);
+            records.extend(messages.take_while(|record| record.created_at >= since));
+            records.len() == before + page.items.len() && records.len() < limit
+        })
+        .await?;
+        records.truncate(limit);
+        records.reverse();
+        Ok(records)
+    }
+
     /// Reads a list page by page, as long as `take` wants more.
     async fn pages(
         &self,
@@ -261,18 +312,72 @@ impl LarkApi {
         Ok(())
     }
 
-    /// A call with a token. One that the platform finds invalid is renewed, once; that is safe,
-    /// since a call refused for its token was not carried out.
     pub(super) async fn call(&self, call: &Call<'_>) -> Result<Value, ApiError> {
-        let token = self.tokens.get(&self.transport, &self.app).await?;
-        match self.transport.exchange(call, Some(&token)).await {
+        self.call_at(call, None).await
+    }
+
+    /// A call with a token, at its turn. `place` is the chat or message whose own rate it counts
+    /// against. One whose token the platform finds invalid is repeated with a new one, once; that
+    /// is safe, since a call refused for its token was not carried out.
+    async fn call_at(&self, call: &Call<'_>, place: Option<Key>) -> Result<Value, ApiError> {
+        let method = Key::Method(self.app.app_id.clone(), call.endpoint);
+        let keys = place.iter().cloned().chain([method.clone()]).collect();
+        self.limiter.pass(keys).await.map_err(|wait| ApiError {
+            endpoint: call.endpoint,
+            status: None,
+            failure: Failure::TooFast,
+            retry_after: Some(wait),
+        })?;
+        // Only now: the token must be valid when the call leaves, not when it began to wait.
+        let token = self.token().await?;
+        let outcome = match self.transport.exchange(call, Some(&token)).await {
             Err(error) if error.wants_new_token() => {
-                self.tokens.forget(&token).await;
-                let token = self.tokens.get(&self.transport, &self.app).await?;
+                self.tokens.forget(&token);
+                let token = self.token().await?;
                 self.transport.exchange(call, Some(&token)).await
             }
             outcome => outcome,
+        };
+        if let Err(error) = &outcome
+            && let Some(wait) = error.asks_for_pause()
+        {
+            let is_of_place = error.code() == Some(CODE_PLACE_RATE);
+            self.limiter.close(place.filter(|_| is_of_place).unwrap_or(method), wait);
         }
+        outcome
+    }
+
+    async fn token(&self) -> Result<Arc<Secret>, ApiError> {
+        if let Some((token, wants_renewal)) = self.tokens.present() {
+            if wants_renewal {
+                let api = self.clone();
+                let cancel = self.tasks.cancellation().clone();
+                self.tasks.spawn("renew_token", async move {
+                    // A failure is no affair of anybody while the old token goes on.
+                    tokio::select! {
+                        () = cancel.cancelled() => {}
+                        _ = api.tokens.renew(&api.transport, &api.app) => {}
+                    }
+                    api.tokens.renewal_ended();
+                });
+            }
+            return Ok(token);
+        }
+        self.tokens.renew(&self.transport, &self.app).await
+    }
+}
+
+/// The rate limit of one chat or message (section 5.3), which comes without a time to wait.
+const CODE_PLACE_RATE: i64 = 230_020;
+
+/// What kind of id that is, by its form (section 8).
+fn receive_id_type(id: &str) -> &'static str {
+    match id.split_once('_') {
+        _ if id.contains('@') => "email",
+        Some(("oc", _)) => "chat_id",
+        Some(("ou", _)) => "open_id",
+        Some(("on", _)) => "union_id",
+        _ => "user_id",
     }
 }
 

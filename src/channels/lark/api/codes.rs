@@ -36,7 +36,7 @@ const fn row(code: i64, meaning: Meaning, endpoints: &'static [Endpoint]) -> Row
 /// The comment beside each row names the section of the protocol description it comes from.
 /// Codes without a row are refusals for good.
 #[rustfmt::skip]
-pub(super) const ROWS: [Row; 41] = [
+pub(super) const ROWS: [Row; 46] = [
     row(10003, Meaning::App, ANY),          // 4: bad parameter of the token request
     row(10012, Meaning::App, ANY),          // 4: app ticket invalid
     row(10014, Meaning::App, ANY),          // 4: app not usable
@@ -53,6 +53,9 @@ pub(super) const ROWS: [Row; 41] = [
     row(99_991_671, Meaning::Token, ANY),   // 4: token malformed
     row(99_991_672, Meaning::App, ANY),     // 4: the app lacks a scope
     row(99_991_679, Meaning::App, ANY),     // 4: the user lacks a scope
+    row(99_992_351, Meaning::Never, ANY),   // 4: open_id unknown
+    row(99_992_361, Meaning::Never, ANY),   // 4: open_id of another app
+    row(99_992_402, Meaning::Never, ANY),   // 4: field validation failed
     row(230_001, Meaning::Never, ANY),      // 5.4: bad parameter
     row(230_002, Meaning::Never, ANY),      // 5.4: bot not in the group
     row(230_006, Meaning::App, ANY),        // 5.4: bot capability not enabled
@@ -60,12 +63,14 @@ pub(super) const ROWS: [Row; 41] = [
     row(230_013, Meaning::Never, ANY),      // 5.4: user outside the bot's range
     row(230_017, Meaning::Never, ANY),      // 5.3, 5.4: another app's resource, no rate limit
     row(230_018, Meaning::Never, ANY),      // 5.4: forbidden by group settings
+    row(230_019, Meaning::Gone, SENDS),     // 5.4: topic does not exist
     row(230_020, Meaning::Slower, ANY),     // 5.3: rate limit of the messages
     row(230_022, Meaning::Never, ANY),      // 5.4: sensitive content
     row(230_025, Meaning::Never, ANY),      // 5.4: too long
     row(230_027, Meaning::Never, ANY),      // 5.4: missing permission, may hold for one chat only
     row(230_028, Meaning::Never, ANY),      // 5.4: stopped by data loss prevention
     row(230_029, Meaning::Never, ANY),      // 5.4: user resigned
+    row(230_034, Meaning::Never, ANY),      // 5.4: receive_id invalid for its type
     row(230_035, Meaning::Never, ANY),      // 5.4: no right to send
     row(230_038, Meaning::Never, ANY),      // 5.4: cross-tenant private chat
     row(230_049, Meaning::InFlight, SENDS), // 5.2, 5.4: same uuid in flight
@@ -79,6 +84,28 @@ pub(super) const ROWS: [Row; 41] = [
     row(231_015, Meaning::InFlight, &[Endpoint::React, Endpoint::Unreact]), // 5.4: duplicate
     row(232_009, Meaning::Never, ANY),      // 5.4: chat dissolved
 ];
+
+/// What an operator can do about a refusal.
+const HINTS: [(i64, &str); 8] = [
+    (99_991_672, "grant the scope; the event scope_missing of the log has the link"),
+    (99_991_679, "grant the scope; the event scope_missing of the log has the link"),
+    (99_992_351, "nobody has this open_id"),
+    (99_992_361, "this open_id belongs to another app: a person has another one for each app"),
+    (230_002, "the bot is not in this chat: add it to the group again"),
+    (230_013, "the person is outside of the app's availability range"),
+    (230_035, "the bot may not speak here: muted, blocked, or by a rule of the tenant"),
+    (232_009, "the chat was dissolved"),
+];
+
+/// What can be done about `code`, where that is not plain from the platform's words.
+pub(super) fn hint(code: i64) -> Option<&'static str> {
+    HINTS.iter().find(|(known, _)| *known == code).map(|(_, hint)| *hint)
+}
+
+/// Whether the table says anything about `code`.
+pub(super) fn is_known(code: i64) -> bool {
+    ROWS.iter().any(|row| row.code == code)
+}
 
 /// What `code` means at `endpoint`.
 pub(super) fn meaning(endpoint: Endpoint, code: i64) -> Meaning {

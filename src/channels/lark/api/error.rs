@@ -3,16 +3,23 @@
 use std::fmt;
 use std::time::Duration;
 
-use super::codes::{Meaning, meaning};
+use super::codes::{Meaning, hint, is_known, meaning};
 use super::transport::Endpoint;
 use crate::base::{Disposition, Origin};
 use crate::envelope::Certainty;
+
+/// The pause after a refusal for speed that names none: the span of the platform's limits.
+const PAUSE: Duration = Duration::from_secs(1);
+/// How the platform words it that a message is gone, where it gives no known code.
+const GONE_WORDS: [&str; 3] = ["withdrawn", "recalled", "has been deleted"];
 
 /// What went wrong with a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure {
     /// No connection was made, so nothing was sent.
     NotConnected,
+    /// Not sent: it would be faster than the platform allows.
+    TooFast,
     /// No complete answer within the time limit.
     TimedOut,
     /// The connection broke.
@@ -57,9 +64,11 @@ impl ApiError {
     pub fn code(&self) -> Option<i64> {
         match &self.failure {
             Failure::Refused { code, .. } => *code,
-            Failure::NotConnected | Failure::TimedOut | Failure::Broken | Failure::Undecodable => {
-                None
-            }
+            Failure::NotConnected
+            | Failure::TooFast
+            | Failure::TimedOut
+            | Failure::Broken
+            | Failure::Undecodable => None,
         }
     }
 
@@ -90,7 +99,7 @@ impl ApiError {
     /// Whether the platform may have done what was asked all the same.
     pub fn certainty(&self) -> Certainty {
         match &self.failure {
-            Failure::NotConnected => Certainty::NotSent,
+            Failure::NotConnected | Failure::TooFast => Certainty::NotSent,
             Failure::TimedOut | Failure::Broken | Failure::Undecodable => {
                 Certainty::MayHaveBeenSent
             }
@@ -117,6 +126,25 @@ impl ApiError {
         self.meaning() == Some(Meaning::Gone)
     }
 
+    /// Whether the message that was to be answered is not there any more. The platform says so by
+    /// several codes, and sometimes by words alone.
+    pub(in crate::channels::lark) fn is_target_gone(&self) -> bool {
+        let Failure::Refused { code, message } = &self.failure else { return false };
+        if self.endpoint != Endpoint::Reply {
+            return false;
+        }
+        let says_nothing_else =
+            !code.is_some_and(is_known) && !self.is_server_failure() && self.status != Some(429);
+        let words = message.to_ascii_lowercase();
+        self.is_gone() || (says_nothing_else && GONE_WORDS.iter().any(|gone| words.contains(gone)))
+    }
+
+    /// How long nothing more of the kind should be sent, if the platform wants it slower.
+    pub(super) fn asks_for_pause(&self) -> Option<Duration> {
+        let is_slower = self.meaning() == Some(Meaning::Slower) || self.status == Some(429);
+        is_slower.then(|| self.retry_after.unwrap_or(PAUSE))
+    }
+
     /// Whether a new token may help.
     pub(super) fn wants_new_token(&self) -> bool {
         self.meaning() == Some(Meaning::Token)
@@ -128,6 +156,7 @@ impl fmt::Display for ApiError {
         write!(formatter, "{}: ", self.endpoint.name())?;
         match &self.failure {
             Failure::NotConnected => formatter.write_str("no connection to the platform")?,
+            Failure::TooFast => formatter.write_str("held back to stay below the rate limit")?,
             Failure::TimedOut => formatter.write_str("no answer in time")?,
             Failure::Broken => formatter.write_str("the connection broke")?,
             Failure::Undecodable => formatter.write_str("an answer that makes no sense")?,
@@ -141,8 +170,11 @@ impl fmt::Display for ApiError {
                 }
             }
         }
-        match self.status {
-            Some(status) => write!(formatter, ", HTTP {status}"),
+        if let Some(status) = self.status {
+            write!(formatter, ", HTTP {status}")?;
+        }
+        match self.code().and_then(hint) {
+            Some(hint) => write!(formatter, ": {hint}"),
             None => Ok(()),
         }
     }

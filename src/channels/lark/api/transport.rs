@@ -1,5 +1,6 @@
 //! One HTTP exchange with the platform: request, limited reading, classification of the outcome.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use reqwest::Method;
@@ -9,10 +10,13 @@ use serde_json::Value;
 use url::Url;
 
 use super::super::settings::SettingsError;
+use super::client::LarkDeps;
 use super::error::{ApiError, Failure};
-use crate::base::Secret;
+use super::scopes::{SCOPE_CODES, ScopeNotices};
 use crate::base::limit::ellipsis;
+use crate::base::{Clock, Secret};
 use crate::net::{NetError, read_capped};
+use crate::telemetry::CallMeter;
 
 /// How long one exchange may take.
 pub(super) const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
@@ -37,7 +41,7 @@ pub struct LarkApp {
 }
 
 /// The calls this client makes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Endpoint {
     /// The app's access token.
     TenantToken,
@@ -105,21 +109,33 @@ pub(super) struct Call<'a> {
     pub(super) body: Option<Value>,
 }
 
-/// The way to the platform.
+/// The way to the platform, for one app.
 #[derive(Clone, Debug)]
 pub(super) struct Transport {
     client: reqwest::Client,
+    app_id: String,
     base_url: Url,
+    clock: Arc<dyn Clock>,
+    meter: CallMeter,
+    scopes: Arc<ScopeNotices>,
     pub(super) timeout: Duration,
 }
 
 impl Transport {
-    pub(super) fn new(client: reqwest::Client, base_url: &str) -> Result<Self, SettingsError> {
-        let base_url = Url::parse(base_url).map_err(|_malformed| SettingsError::BaseUrl)?;
+    pub(super) fn new(app: &LarkApp, deps: &LarkDeps) -> Result<Self, SettingsError> {
+        let base_url = Url::parse(&app.base_url).map_err(|_malformed| SettingsError::BaseUrl)?;
         if !matches!(base_url.scheme(), "http" | "https") {
             return Err(SettingsError::BaseUrl);
         }
-        Ok(Self { client, base_url, timeout: REQUEST_TIMEOUT })
+        Ok(Self {
+            client: deps.client.clone(),
+            app_id: app.app_id.clone(),
+            base_url,
+            clock: Arc::clone(&deps.clock),
+            meter: deps.meter.clone(),
+            scopes: Arc::default(),
+            timeout: REQUEST_TIMEOUT,
+        })
     }
 
     /// Carries out a call; `Ok` holds the whole answer, whose code is 0.
@@ -142,16 +158,27 @@ impl Transport {
             failure: classify(&error),
             retry_after: None,
         };
-        let response = request.send().await.map_err(|error| failed(None, error.into()))?;
+        let response = request.send().await.map_err(|error| failed(None, error.into()));
+        if !matches!(&response, Err(error) if error.failure == Failure::NotConnected) {
+            self.meter.count(&self.app_id, call.endpoint.name(), self.clock.now());
+        }
+        let response = response?;
         let status = response.status().as_u16();
         let retry_after = retry_after(response.headers());
         let body = read_capped(response, ANSWER_BYTES_MAX).await;
         let body = body.map_err(|error| failed(Some(status), error))?;
-        judge(status, &body).map_err(|failure| ApiError {
-            endpoint: call.endpoint,
-            status: Some(status),
-            failure,
-            retry_after,
+        judge(status, &body).map_err(|refusal| {
+            let code = refusal.code.unwrap_or_default();
+            if SCOPE_CODES.contains(&code) {
+                let origin = self.base_url.as_str();
+                self.scopes.report(&self.app_id, origin, &refusal.words, self.clock.now());
+            }
+            ApiError {
+                endpoint: call.endpoint,
+                status: Some(status),
+                failure: refusal.into(),
+                retry_after,
+            }
         })
     }
 
@@ -179,27 +206,42 @@ fn classify(error: &NetError) -> Failure {
 
 #[derive(Deserialize)]
 struct Outcome {
-    code: i64,
+    #[serde(default)]
+    code: Option<i64>,
     #[serde(default)]
     msg: Option<String>,
 }
 
-/// Success is code 0 in an answer of status 2xx, nothing else.
-fn judge(status: u16, body: &[u8]) -> Result<Value, Failure> {
-    let succeeded = (200..300).contains(&status);
-    let Some(outcome) = serde_json::from_slice::<Outcome>(body).ok() else {
-        return Err(if succeeded {
-            Failure::Undecodable
-        } else {
-            Failure::Refused { code: None, message: String::new() }
-        });
-    };
-    if outcome.code == 0 && succeeded {
-        return serde_json::from_slice(body).map_err(|_malformed| Failure::Undecodable);
+/// What an answer that is no success says.
+struct Refusal {
+    /// The answer was meant to be a success and makes no sense.
+    is_garbled: bool,
+    code: Option<i64>,
+    words: String,
+}
+
+impl From<Refusal> for Failure {
+    fn from(refusal: Refusal) -> Self {
+        if refusal.is_garbled {
+            return Self::Undecodable;
+        }
+        Self::Refused { code: refusal.code, message: clean(&refusal.words) }
     }
-    Err(Failure::Refused {
-        code: Some(outcome.code).filter(|code| *code != 0),
-        message: clean(&outcome.msg.unwrap_or_default()),
+}
+
+/// Success is code 0 in an answer of status 2xx, nothing else.
+fn judge(status: u16, body: &[u8]) -> Result<Value, Refusal> {
+    let succeeded = (200..300).contains(&status);
+    let outcome = serde_json::from_slice::<Outcome>(body).ok();
+    let code = outcome.as_ref().and_then(|outcome| outcome.code);
+    if succeeded && code == Some(0) {
+        let garbled = |_| Refusal { is_garbled: true, code: None, words: String::new() };
+        return serde_json::from_slice(body).map_err(garbled);
+    }
+    Err(Refusal {
+        is_garbled: succeeded && code.is_none(),
+        code: code.filter(|code| *code != 0),
+        words: outcome.and_then(|outcome| outcome.msg).unwrap_or_default(),
     })
 }
 

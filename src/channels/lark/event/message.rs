@@ -8,7 +8,7 @@ use super::{DecodeError, Opened, Receiver, platform_time};
 use crate::base::{BotName, ChatId, MessageId, Timestamp, UserId, Verdict};
 use crate::envelope::{
     Addressing, AgentMessage, Arrival, ChatKind, DedupKey, Incoming, METADATA_TENANT, Notice, Part,
-    Relation, Sender, SenderKind,
+    Relation, Sender, SenderKind, Thread,
 };
 
 /// The sender of an event that names none.
@@ -127,7 +127,12 @@ fn incoming(
         let root = facts.message.root_id.as_deref();
         root.filter(|root| Some(*root) != facts.message.parent_id.as_deref()).map(MessageId::new)
     });
-    message.reply_fn.destination_mut().in_thread = facts.message.thread_id.is_some();
+    let destination = message.reply_fn.destination_mut();
+    destination.in_thread = facts.message.thread_id.is_some();
+    destination.thread = facts.message.thread_id.as_ref().map(|id| Thread {
+        id: id.clone(),
+        root: facts.message.root_id.as_deref().map(MessageId::new),
+    });
     let details = [
         ("message_type", &facts.message.message_type),
         ("root_id", &facts.message.root_id),

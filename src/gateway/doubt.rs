@@ -1,0 +1,241 @@
+//! A send that may have arrived when its key no longer protects it: what a look-up in the chat's
+//! history says of it, and what follows. Decisions only; `settle.rs` reads and acts.
+
+use super::bot::InDoubt;
+use crate::base::{MessageId, Timestamp};
+use crate::envelope::LookedUp;
+
+/// A send is sent again under another key at most so often.
+const REPEATS_MAX: u8 = 3;
+
+/// The message that is looked for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wanted<'a> {
+    /// What it stands below.
+    pub(super) anchor: Anchor<'a>,
+    /// What it says.
+    pub(super) text: &'a str,
+    /// It was not sent earlier.
+    pub(super) since: Timestamp,
+    /// The answer's other messages that are known to be there.
+    pub(super) known: &'a [MessageId],
+    /// How many messages of the answer before it may be there or not.
+    pub(super) earlier_in_doubt: usize,
+}
+
+/// What a message stands below.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Anchor<'a> {
+    /// It answers this message, which nothing but this turn answers.
+    Answers(&'a MessageId),
+    /// It answers nothing, or the message that its thread began with: others do so, too.
+    Free {
+        /// That message.
+        root: Option<&'a MessageId>,
+    },
+}
+
+/// What a look-up says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Sought {
+    /// It is there.
+    Found(MessageId),
+    /// It surely is not.
+    Absent,
+    /// That could not be found out; why.
+    Unclear(String),
+}
+
+/// Looks for a message in a history, oldest first. `is_whole`: nothing since [`Wanted::since`] is
+/// missing from it.
+pub(super) fn seek(history: &[LookedUp], is_whole: bool, wanted: &Wanted<'_>) -> Sought {
+    let candidates: Vec<&LookedUp> =
+        history.iter().filter(|message| may_be(message, wanted)).collect();
+    if let Some(same) = candidates.iter().find(|message| says_the_same(&message.text, wanted.text))
+    {
+        return Sought::Found(same.id.clone());
+    }
+    // The platform may show a text otherwise than it was sent; the order of an answer's messages
+    // is certain.
+    if let Anchor::Answers(_) = wanted.anchor
+        && let Some(nth) = candidates.get(wanted.earlier_in_doubt)
+    {
+        return Sought::Found(nth.id.clone());
+    }
+    match candidates.as_slice() {
+        _ if !is_whole => Sought::Unclear("too much was said since to read it all".to_owned()),
+        [] => Sought::Absent,
+        _ => Sought::Unclear("other messages of the bot stand in its place".to_owned()),
+    }
+}
+
+fn may_be(message: &LookedUp, wanted: &Wanted<'_>) -> bool {
+    let is_below = match wanted.anchor {
+        Anchor::Answers(target) => message.parent.as_ref() == Some(target),
+        Anchor::Free { root } => message.parent.is_none() || message.parent.as_ref() == root,
+    };
+    message.own
+        && is_below
+        && message.created_at >= wanted.since
+        && !wanted.known.contains(&message.id)
+}
+
+/// White space and what is not printed may change on the way.
+fn says_the_same(one: &str, other: &str) -> bool {
+    let printed = |letter: &char| {
+        !letter.is_whitespace()
+            && !letter.is_control()
+            && !matches!(*letter, '\u{200b}' | char::REPLACEMENT_CHARACTER)
+    };
+    one.chars().filter(printed).eq(other.chars().filter(printed))
+}
+
+/// What the platform said to the try that led to the look-up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Said {
+    /// Nothing: too much time has passed to try again unseen.
+    Nothing,
+    /// It will never take this message.
+    Never,
+    /// It would take it, but not as an answer: what it answers is gone.
+    TargetGone,
+}
+
+/// How a doubt is settled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Resolution {
+    /// It arrived.
+    Confirm(MessageId),
+    /// It did not, and the refusal stands.
+    Refused,
+    /// It did not, and is sent anew as if never tried.
+    SendAnew,
+    /// Nobody knows: it is sent again, marked.
+    SendMarked(String),
+    /// Nobody knows, and it is left at that.
+    Leave(String),
+}
+
+/// What to do about a send, `repeats` times sent again already.
+pub(super) fn resolve(sought: Sought, said: Said, rule: InDoubt, repeats: u8) -> Resolution {
+    match (sought, said) {
+        (Sought::Found(id), _) => Resolution::Confirm(id),
+        (Sought::Absent, Said::Never) => Resolution::Refused,
+        (Sought::Absent, _) if repeats < REPEATS_MAX => Resolution::SendAnew,
+        (Sought::Absent, _) => Resolution::Leave("it never arrived in several tries".to_owned()),
+        (Sought::Unclear(why), Said::Never) => Resolution::Leave(why),
+        (Sought::Unclear(why), _) if rule == InDoubt::Resend && repeats == 0 => {
+            Resolution::SendMarked(why)
+        }
+        (Sought::Unclear(why), _) => Resolution::Leave(why),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn own(id: &str, parent: Option<&str>, at: u64, text: &str) -> LookedUp {
+        LookedUp {
+            id: MessageId::new(id),
+            text: text.to_owned(),
+            parent: parent.map(MessageId::new),
+            own: true,
+            created_at: Timestamp::from_millis(at),
+        }
+    }
+
+    fn found(id: &str) -> Sought {
+        Sought::Found(MessageId::new(id))
+    }
+
+    fn reply<'a>(target: &'a MessageId, text: &'a str) -> Wanted<'a> {
+        Wanted {
+            anchor: Anchor::Answers(target),
+            text,
+            since: Timestamp::from_millis(100),
+            known: &[],
+            earlier_in_doubt: 0,
+        }
+    }
+
+    #[test]
+    fn an_answer_is_found_by_its_sender_its_target_and_its_time() {
+        let target = MessageId::new("om_q");
+        let wanted = reply(&target, "hi");
+        let foreign = LookedUp { own: false, ..own("om_1", Some("om_q"), 200, "hi") };
+        let others = [
+            foreign,
+            own("om_2", Some("om_other"), 200, "hi"),
+            own("om_3", None, 200, "hi"),
+            own("om_4", Some("om_q"), 99, "hi"),
+        ];
+        assert_eq!(seek(&others, true, &wanted), Sought::Absent);
+        let mut history = others.to_vec();
+        history.push(own("om_5", Some("om_q"), 100, "h\u{200b}i\n"));
+        assert_eq!(seek(&history, true, &wanted), found("om_5"));
+    }
+
+    #[test]
+    fn of_several_messages_of_an_answer_the_nth_is_the_nth_part() {
+        let target = MessageId::new("om_q");
+        let history = [
+            own("om_1", Some("om_q"), 200, "shown otherwise"),
+            own("om_2", Some("om_q"), 201, "shown otherwise, too"),
+        ];
+        let known = [MessageId::new("om_1")];
+        let second = Wanted { known: &known, ..reply(&target, "second") };
+        assert_eq!(seek(&history, true, &second), found("om_2"));
+        assert!(matches!(
+            seek(&history[..1], true, &Wanted { earlier_in_doubt: 1, ..reply(&target, "second") }),
+            Sought::Unclear(_)
+        ));
+        let doubtful = Wanted { earlier_in_doubt: 1, ..reply(&target, "second") };
+        assert_eq!(seek(&history, true, &doubtful), found("om_2"));
+        assert_eq!(seek(&history[..1], true, &second), Sought::Absent);
+    }
+
+    #[test]
+    fn a_message_that_answers_nothing_is_known_by_its_words_alone() {
+        let root = MessageId::new("om_root");
+        let target = MessageId::new("om_q");
+        let wanted = Wanted { anchor: Anchor::Free { root: Some(&root) }, ..reply(&target, "hi") };
+        let other = own("om_1", None, 200, "another");
+        assert!(matches!(seek(std::slice::from_ref(&other), true, &wanted), Sought::Unclear(_)));
+        let history = [other, own("om_2", Some("om_root"), 200, "hi")];
+        assert_eq!(seek(&history, true, &wanted), found("om_2"));
+        assert_eq!(seek(&[own("om_3", Some("om_q"), 200, "hi")], true, &wanted), Sought::Absent);
+    }
+
+    #[test]
+    fn what_was_not_read_whole_proves_no_absence() {
+        let target = MessageId::new("om_q");
+        assert!(matches!(seek(&[], false, &reply(&target, "hi")), Sought::Unclear(_)));
+    }
+
+    #[test]
+    fn every_outcome_of_a_look_up_has_its_consequence() {
+        let unclear = || Sought::Unclear("closed".to_owned());
+        let marked = Resolution::SendMarked("closed".to_owned());
+        let left = Resolution::Leave("closed".to_owned());
+        let (resend, drop) = (InDoubt::Resend, InDoubt::Drop);
+        let table = [
+            (found("om_1"), Said::Nothing, drop, 0, Resolution::Confirm(MessageId::new("om_1"))),
+            (found("om_1"), Said::Never, resend, 3, Resolution::Confirm(MessageId::new("om_1"))),
+            (Sought::Absent, Said::Nothing, drop, 0, Resolution::SendAnew),
+            (Sought::Absent, Said::TargetGone, drop, 2, Resolution::SendAnew),
+            (Sought::Absent, Said::Never, resend, 0, Resolution::Refused),
+            (unclear(), Said::Nothing, resend, 0, marked.clone()),
+            (unclear(), Said::TargetGone, resend, 0, marked),
+            (unclear(), Said::Nothing, resend, 1, left.clone()),
+            (unclear(), Said::Nothing, drop, 0, left.clone()),
+            (unclear(), Said::Never, resend, 0, left),
+        ];
+        for (sought, said, rule, repeats, expected) in table {
+            let case = format!("{sought:?} {said:?} {rule:?} {repeats}");
+            assert_eq!(resolve(sought, said, rule, repeats), expected, "{case}");
+        }
+        let tired = resolve(Sought::Absent, Said::Nothing, resend, REPEATS_MAX);
+        assert!(matches!(tired, Resolution::Leave(_)));
+    }
+}
