@@ -11,8 +11,9 @@
 //! - A kill during start leaves a half snapshot that stops every later start (`open`).
 //! - It repairs damaged files by cutting them: repairs happen in a copy (`repair`).
 //!
-//! The folder: `store/` is sled's, `lock` keeps a second process out, `format` says that the store
-//! was created and with which format, `reserve` is space for a start on a full disk (`folder`).
+//! The folder: `store/` is sled's, `lock` keeps a second process out, `creating` is there until
+//! `format` says that the store was created and with which format, `reserve` is space for a start
+//! on a full disk (`folder`).
 
 mod chunk;
 mod folder;
@@ -96,6 +97,11 @@ impl SledEngine {
     fn open(data_dir: &Path) -> Result<Self, StoreError> {
         let (folder, lock) = Folder::take(data_dir)?;
         let created = folder.created_format()?;
+        if created {
+            folder.forget_creation();
+        } else {
+            folder.begin_creation()?;
+        }
         let opened = open::open(&folder, created)?;
         folder.keep_reserve();
         Ok(Self {

@@ -186,6 +186,30 @@ fn a_store_that_lost_its_log_is_not_taken_for_new() {
 }
 
 #[test]
+fn a_creation_that_was_interrupted_begins_anew() {
+    for half in ["conf", "db"] {
+        let disk = OnDisk::default();
+        fs::create_dir_all(disk.file("store")).unwrap();
+        fs::write(disk.file("creating"), "").unwrap();
+        fs::write(disk.file("store").join(half), [0; 700]).unwrap();
+        disk.fill(100);
+        assert!(!disk.file("creating").exists());
+        assert_eq!(disk.rows(), 100);
+    }
+}
+
+#[test]
+fn data_without_its_format_is_not_taken_for_an_interrupted_creation() {
+    let disk = OnDisk::default();
+    disk.fill(100);
+    fs::remove_file(disk.file("format")).unwrap();
+    assert_eq!(disk.rows(), 100);
+    fs::write(disk.file("store/conf"), [0; 700]).unwrap();
+    let error = disk.open().err().unwrap();
+    assert!(matches!(error, StoreError::Broken { .. }), "{error}");
+}
+
+#[test]
 fn a_repair_that_was_interrupted_is_taken_back() {
     let disk = OnDisk::default();
     disk.fill(300);

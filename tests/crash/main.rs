@@ -4,6 +4,7 @@
 #[cfg(test)]
 mod chatter;
 #[cfg(test)]
+#[path = "../support/dice.rs"]
 mod dice;
 #[cfg(test)]
 mod doubt;

@@ -1,4 +1,17 @@
-//! The store's conformance suite over redb: the engine can be replaced from outside.
+//! The store from outside: what kills, power cuts and damage leave of it still opens, or says
+//! clearly why not. And its conformance suite over redb: the engine can be replaced.
+
+#[cfg(test)]
+#[expect(dead_code, reason = "the kill tests need moments, these do not")]
+#[path = "../support/dice.rs"]
+mod dice;
+#[cfg(test)]
+mod power;
+#[cfg(test)]
+#[path = "../support/power_cut.rs"]
+mod power_cut;
+#[cfg(test)]
+mod work;
 
 use std::ops::ControlFlow;
 use std::path::Path;

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::store::kv::FORMAT;
 use crate::store::port::StoreError;
+use crate::telemetry::Event;
 
 /// Given up when the disk is too full to open the store: sled writes while it opens.
 const RESERVE_BYTES: u64 = 4 << 20;
@@ -67,6 +68,11 @@ impl Folder {
         self.root.join("format")
     }
 
+    /// There while the store is created.
+    fn creating(&self) -> PathBuf {
+        self.root.join("creating")
+    }
+
     fn reserve(&self) -> PathBuf {
         self.root.join("reserve")
     }
@@ -103,6 +109,25 @@ impl Folder {
         }
     }
 
+    /// Before anything is created: says durably that a creation has begun. One that was
+    /// interrupted before is begun anew, for sled may not understand what is left of it, and
+    /// nothing is acknowledged before the creation is finished. Data without either mark is left
+    /// alone.
+    pub(super) fn begin_creation(&self) -> Result<(), StoreError> {
+        let begin = || {
+            if self.creating().exists() {
+                fs::remove_dir_all(self.store())?;
+                Event::StoreRepaired { action: "began an interrupted creation anew" }.emit();
+            } else if fs::read_dir(self.store())?.next().is_some() {
+                return Ok(());
+            }
+            File::create(self.creating())?.sync_all()?;
+            self.sync_root()
+        };
+        begin().map_err(refused)?;
+        make_private(&self.store())
+    }
+
     /// Makes sled's new files and their names durable, and after them the file that says so.
     pub(super) fn finish_creation(&self) -> Result<(), StoreError> {
         let sync = |path: PathBuf| File::open(path)?.sync_all();
@@ -119,7 +144,20 @@ impl Folder {
                 _the_root_or_relative => Ok(()),
             }
         };
-        finish().map_err(refused)
+        finish().map_err(refused)?;
+        self.forget_creation();
+        Ok(())
+    }
+
+    /// The creation is finished. Its mark means nothing beside the format, but would if somebody
+    /// lost the format.
+    pub(super) fn forget_creation(&self) {
+        match fs::remove_file(self.creating()) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                tracing::debug!(%error, "the mark of the creation stays");
+            }
+            _gone => {}
+        }
     }
 
     /// sled's snapshots of one sort, the newest last.

@@ -8,6 +8,12 @@ use larkspur::base::{Clock, SystemClock};
 /// A small generator (`SplitMix64`).
 pub(crate) struct Dice(u64);
 
+impl From<u64> for Dice {
+    fn from(seed: u64) -> Self {
+        Self(seed)
+    }
+}
+
 impl Dice {
     /// From the environment variable `LARKSPUR_CRASH_SEED`, else from the clock. Prints the seed.
     #[expect(clippy::disallowed_methods, reason = "a seed is set from outside of the test")]
@@ -32,6 +38,11 @@ impl Dice {
     /// Less than `end`.
     pub(crate) fn below(&mut self, end: u64) -> u64 {
         self.next() % end
+    }
+
+    /// Less than `end`.
+    pub(crate) fn size_below(&mut self, end: usize) -> usize {
+        usize::try_from(self.below(u64::try_from(end).unwrap())).unwrap()
     }
 
     /// Up to `most`, in microseconds.
