@@ -32,6 +32,8 @@
 //! | `POST /messages/{id}/recall` | | its sender takes it back |
 //! | `POST /messages/{id}/reactions` | `{user, emoji}` | a user reacts |
 //! | `POST /push` | [`RawPush`] | posts any body |
+//! | `POST /events` | [`EventPush`] | pushes an event of any type; [`PushRecord`] |
+//! | `POST /presses` | [`CardPress`] | a user presses something in a card; [`PressOutcome`] |
 //! | `GET /pushes` | `?message_id=` | every try; [`PushRecord`]s |
 //! | `GET /calls` | | every call of the platform API; [`CallRecord`]s |
 //! | `DELETE /tokens` | | makes all tokens invalid |
@@ -40,6 +42,7 @@
 //! | `GET`, `POST /time` | `{advance_ms?, time_scale?}` | the simulator's clock |
 
 mod amend;
+mod callbacks;
 mod contact;
 mod content;
 mod control;
@@ -66,6 +69,7 @@ mod verbs;
 mod wire;
 mod world;
 
+pub use callbacks::{CardGeneration, CardPress, EventPush, PressOutcome};
 pub use faults::{Endpoint, FaultAction, FaultRule};
 pub use handle::Playground;
 pub use limits::{LIMITS, Limit, PUSH_LADDER};
@@ -75,8 +79,8 @@ pub use seen::{SeenMessage, SeenReaction};
 pub use settings::{AppSettings, GroupMessages, Settings};
 pub use state::CallRecord;
 pub use switches::{
-    AtAllDelivery, AtAllEntry, BotSender, ErrorStatus, OwnReactions, RateLimits, RetryEventId,
-    RetrySignature, Switches, UuidRepeat, UuidScope,
+    AtAllDelivery, AtAllEntry, BotSender, ErrorStatus, FirstCards, OwnReactions, RateLimits,
+    RetryEventId, RetrySignature, Switches, UuidRepeat, UuidScope,
 };
 pub use verbs::{Handshake, RawPush};
 pub use world::{Chat, ChatKind, User};

@@ -36,6 +36,8 @@ pub(crate) fn router() -> Router<Arc<Shared>> {
         .route("/messages/{message}/reactions", post(action::react))
         .route("/say", post(action::say))
         .route("/push", post(action::push))
+        .route("/events", post(action::push_event))
+        .route("/presses", post(action::press))
         .route("/pushes", get(world::pushes))
         .route("/calls", get(world::calls))
         .route("/tokens", axum::routing::delete(world::revoke_tokens))

@@ -7,6 +7,7 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
+use super::callbacks::{self, CardPress, EventPush, PressOutcome};
 use super::faults::{Endpoint, FaultRule};
 use super::people::{self, PlaygroundError, Say};
 use super::push::{self, PushRecord};
@@ -306,6 +307,22 @@ impl Playground {
     pub async fn pushed(&self, patience: Duration) -> bool {
         let idle = self.shared.wait_for(patience, |state| state.lanes.is_empty().then_some(()));
         idle.await.is_some()
+    }
+
+    /// Pushes an event of any type and waits for the answer.
+    ///
+    /// # Errors
+    /// [`PlaygroundError::NoApp`]; [`PlaygroundError::Bad`]: the app has no event URL.
+    pub async fn push_event(&self, wanted: EventPush) -> Result<PushRecord, PlaygroundError> {
+        callbacks::push_event(&self.shared, wanted).await
+    }
+
+    /// A user presses something in a card and waits for the answer.
+    ///
+    /// # Errors
+    /// As [`Playground::push_event`]; and for names that nobody has.
+    pub async fn press(&self, wanted: CardPress) -> Result<PressOutcome, PlaygroundError> {
+        callbacks::press(&self.shared, wanted).await
     }
 
     /// Every try of every push so far.

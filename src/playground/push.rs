@@ -12,7 +12,7 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::Value;
 
-pub(crate) use sender::{Signed, build_client, post, sign_body, sign_event};
+pub(crate) use sender::{Signed, build_client, post, sign_body, sign_event, sign_first_card};
 
 use super::limits::PUSH_LADDER;
 use super::state::{Shared, State};
@@ -59,6 +59,10 @@ pub enum PushKind {
     Duplicate,
     /// A body that a test wrote.
     Raw,
+    /// An event that a test asked for.
+    Event,
+    /// A press in a card.
+    Card,
 }
 
 /// One try of one event.

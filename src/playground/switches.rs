@@ -82,6 +82,8 @@ switches! {
     at_all_entry: AtAllEntry,
     /// What a bot is called as a sender.
     bot_sender: BotSender,
+    /// How card callbacks of the first generation come where the app has an encrypt key.
+    first_cards: FirstCards,
 }
 
 switch!(
@@ -187,6 +189,20 @@ switch!(
         Bot,
         /// `app`, as the history says.
         App,
+    }
+);
+
+switch!(
+    /// How card callbacks of the first generation come where the app has an encrypt key
+    /// (section 11, question 7).
+    FirstCards {
+        /// As they are, signed with the verification token.
+        #[default]
+        Plain,
+        /// Encrypted, signed with the verification token.
+        Encrypted,
+        /// Encrypted and signed like events.
+        AsEvents,
     }
 );
 

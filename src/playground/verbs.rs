@@ -42,7 +42,7 @@ pub struct Handshake {
     pub push: PushRecord,
 }
 
-fn app(shared: &Shared, app_id: Option<&str>) -> Result<App, PlaygroundError> {
+pub(crate) fn app(shared: &Shared, app_id: Option<&str>) -> Result<App, PlaygroundError> {
     let state = shared.lock();
     let app = match app_id {
         Some(app_id) => state.world.app(app_id),

@@ -4,6 +4,8 @@
 #[cfg(test)]
 mod api;
 #[cfg(test)]
+mod callbacks;
+#[cfg(test)]
 mod control;
 #[cfg(test)]
 mod crypt;

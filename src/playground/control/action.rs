@@ -9,6 +9,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::{Answer, read, shown};
+use crate::playground::callbacks::{self, CardPress, EventPush};
 use crate::playground::people::{self, Say};
 use crate::playground::state::Shared;
 use crate::playground::switches::RetryEventId;
@@ -79,6 +80,16 @@ pub(crate) async fn react(
 pub(crate) async fn push(Extracted(shared): Sim, body: Bytes) -> Answer {
     let wanted: RawPush = read(&body)?;
     shown(&verbs::push(&shared, wanted).await?)
+}
+
+pub(crate) async fn push_event(Extracted(shared): Sim, body: Bytes) -> Answer {
+    let wanted: EventPush = read(&body)?;
+    shown(&callbacks::push_event(&shared, wanted).await?)
+}
+
+pub(crate) async fn press(Extracted(shared): Sim, body: Bytes) -> Answer {
+    let wanted: CardPress = read(&body)?;
+    shown(&callbacks::press(&shared, wanted).await?)
 }
 
 pub(crate) async fn verify_url(Extracted(shared): Sim, Path(app): Path<String>) -> Answer {

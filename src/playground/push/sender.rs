@@ -56,6 +56,18 @@ pub(crate) fn sign_body(dice: &mut Dice, app: &App, body: Vec<u8>, now: Timestam
     let timestamp = (now.as_millis() / 1000).to_string();
     let nonce = dice.hex();
     let signature = crypt::sign(&timestamp, &nonce, &app.encrypt_key, &body);
+    with_headers(body, timestamp, nonce, signature)
+}
+
+/// Signs a card callback of the first generation as it stands.
+pub(crate) fn sign_first_card(dice: &mut Dice, app: &App, body: Vec<u8>, now: Timestamp) -> Signed {
+    let timestamp = (now.as_millis() / 1000).to_string();
+    let nonce = dice.hex();
+    let signature = crypt::sign_first_card(&timestamp, &nonce, &app.verification_token, &body);
+    with_headers(body, timestamp, nonce, signature)
+}
+
+fn with_headers(body: Vec<u8>, timestamp: String, nonce: String, signature: String) -> Signed {
     let headers = vec![
         content_type(),
         ("X-Lark-Request-Timestamp".to_owned(), timestamp),
