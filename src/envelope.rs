@@ -8,6 +8,7 @@ mod failures;
 mod message;
 mod origin;
 mod ports;
+mod press;
 mod reply;
 
 pub use failures::{FailedPage, FailedTurn, Failures, ReplayError, Replayed};
@@ -16,12 +17,13 @@ pub use message::{
     AgentMessage, Attachment, AttachmentKind, Channel, Exchange, Mention, Part, Sender, SenderKind,
     Session, Speaker,
 };
-pub use origin::{Addressing, ChatKind, DedupKey, Incoming, Notice, Relation};
+pub use origin::{Addressing, ChatKind, DedupKey, Incoming, Meeting, News, Notice, Relation};
 pub use ports::{
     Arrival, Control, Fact, Hit, Ide, IdeTask, Inlet, InletError, Knowledge, KnowledgeError,
     LookedUp, Lookup, LookupError, Memory, MemoryError, MemoryScope, People, Recipe, Remembered,
     Submitted, Why,
 };
+pub use press::{Press, PressReply, Pressed, Tone};
 pub use reply::{
     Certainty, DeliverError, Delivered, Delivery, Destination, Operation, Outlet, Reaction,
     ReplyError, ReplyFn, ReplySink, Thread,

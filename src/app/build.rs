@@ -129,6 +129,7 @@ impl Parts<'_> {
                 SessionWord::Thread => SessionScope::Thread,
             },
             queue_max: bot.groups.queue_max,
+            welcome: bot.welcome,
             in_doubt: match bot.in_doubt {
                 DoubtRule::Resend => InDoubt::Resend,
                 DoubtRule::Drop => InDoubt::Drop,

@@ -3,8 +3,11 @@
 //! One variant a sentence, so that the compiler finds a text that one language lacks. Model
 //! answers, personas and recipes are not here: they are other people's words.
 
+mod aside;
+
 use std::time::Duration;
 
+pub use aside::Aside;
 use serde::{Deserialize, Serialize};
 
 use super::verdict::Verdict;
@@ -142,6 +145,8 @@ pub enum Say {
         /// How old it is.
         ago: Duration,
     },
+    /// Said outside of a turn.
+    Aside(Aside),
     /// A message without text, attachment or quote.
     SayMore,
     /// A prefix without a command behind it.
@@ -245,6 +250,7 @@ impl Say {
                 span_zh(*ago)
             ),
             Self::SentAgo { ago } => format!("（这条消息发送于 {} 前）", span_zh(*ago)),
+            Self::Aside(aside) => aside.zh(),
             Self::SayMore => "我在。请把问题和 @ 写在同一条消息里。".to_owned(),
             Self::PrefixUsage { prefix } => {
                 format!("请在 {prefix} 后面写上内容，例如：{prefix} {}", prefix_example_zh(*prefix))
@@ -331,6 +337,7 @@ impl Say {
                 span_en(*ago)
             ),
             Self::SentAgo { ago } => format!("(Sent {} ago.)", span_en(*ago)),
+            Self::Aside(aside) => aside.en(),
             Self::SayMore => {
                 "I am here. Please put the question and the mention into one message.".to_owned()
             }

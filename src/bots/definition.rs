@@ -32,6 +32,9 @@ pub struct BotDefinition {
     /// Folders of recipes; relative paths start at the root of the configuration.
     #[serde(default)]
     pub knowledge: Vec<PathBuf>,
+    /// Whether it says who it is when it comes into a chat.
+    #[serde(default = "default_welcome")]
+    pub welcome: bool,
     /// What to do with a send that may have arrived when nobody can tell.
     #[serde(default)]
     pub in_doubt: DoubtRule,
@@ -56,12 +59,17 @@ impl BotDefinition {
             locale: None,
             persona: String::new(),
             knowledge: Vec::new(),
+            welcome: default_welcome(),
             in_doubt: DoubtRule::default(),
             lark: None,
             access: Access::default(),
             groups: Groups::default(),
         }
     }
+}
+
+const fn default_welcome() -> bool {
+    true
 }
 
 fn default_preset() -> String {

@@ -207,6 +207,8 @@ pub struct AgentMessage {
 pub(crate) const METADATA_PRESET: &str = "preset";
 /// The metadata key of the organisation that the bot belongs to, as the channel names it.
 pub(crate) const METADATA_TENANT: &str = "tenant";
+/// The metadata key of messages from a private chat.
+const METADATA_PRIVATE: &str = "private";
 
 impl AgentMessage {
     fn new(
@@ -319,6 +321,19 @@ impl AgentMessage {
     #[must_use]
     pub fn with_preset(mut self, preset: &str) -> Self {
         self.metadata.insert(METADATA_PRESET.to_owned(), Value::from(preset));
+        self
+    }
+
+    /// Whether it was said in a private chat of a platform, where nobody adds a bot: people meet
+    /// it by their first message.
+    pub fn is_private(&self) -> bool {
+        self.metadata.contains_key(METADATA_PRIVATE)
+    }
+
+    /// Says that it was said in a private chat of a platform.
+    #[must_use]
+    pub fn in_private(mut self) -> Self {
+        self.metadata.insert(METADATA_PRIVATE.to_owned(), Value::from(true));
         self
     }
 

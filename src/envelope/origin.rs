@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::message::AgentMessage;
-use crate::base::{BotName, Timestamp, UserId, Verdict};
+use super::message::{AgentMessage, Channel};
+use crate::base::{BotName, ChatId, MessageId, Timestamp, UserId, Verdict};
 
 /// Tells one event from another across redeliveries.
 ///
@@ -100,9 +100,38 @@ pub struct Incoming {
     pub addressing: Addressing,
 }
 
-/// An event that is not a message and starts no work (yet): it is told apart and noted.
+/// A chat in which the bot may be welcome: it was added to a group, or somebody opened a private
+/// chat with it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Meeting {
+    /// The chat.
+    pub chat: ChatId,
+    /// Private or group.
+    pub chat_kind: ChatKind,
+    /// Who added the bot or opened the chat.
+    pub person: UserId,
+    /// Who that is to the bot.
+    pub relation: Relation,
+}
+
+/// What an event tells that somebody here acts on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum News {
+    /// Nothing.
+    Nothing,
+    /// The bot came into a chat.
+    Met(Meeting),
+    /// The bot is in this chat no more, or the chat itself is gone.
+    Parted(ChatId),
+    /// A message was taken back.
+    TakenBack(MessageId),
+}
+
+/// An event that is not a message: it is told apart, noted, and acted on if it brings news.
 #[derive(Clone, Debug)]
 pub struct Notice {
+    /// The channel it came through.
+    pub channel: Channel,
     /// The bot it is for.
     pub bot: BotName,
     /// The platform's name of the event type.
@@ -113,6 +142,8 @@ pub struct Notice {
     pub key: DedupKey,
     /// What to note about it: `filtered` for ordinary notices, else why a message starts no work.
     pub verdict: Verdict,
+    /// What it tells.
+    pub news: News,
 }
 
 #[cfg(test)]

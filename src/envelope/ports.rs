@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::message::{AgentMessage, Channel};
 use super::origin::{Incoming, Notice};
+use super::press::{Press, PressReply};
 use crate::base::{BotName, ChatId, MessageId, SessionKey, Timestamp, TurnId, UserId, Verdict};
 
 /// What a channel hands in.
@@ -48,6 +49,10 @@ pub enum InletError {
 pub trait Inlet: Send + Sync {
     /// Takes an arrival over. `Ok` means durable: it may be acknowledged.
     async fn submit(&self, arrival: Arrival) -> Result<Submitted, InletError>;
+
+    /// Answers a press. People wait for it with their finger on the button, so it never fails and
+    /// never waits for the network.
+    async fn press(&self, press: Press) -> PressReply;
 }
 
 /// The fate of one event, as `larkspur why --json` prints it.

@@ -51,6 +51,8 @@ pub struct BotRuntime {
     pub session_scope: SessionScope,
     /// At most this many messages of a session wait.
     pub queue_max: usize,
+    /// Whether it says who it is when it comes into a chat.
+    pub welcome: bool,
     /// What to do with doubtful sends.
     pub in_doubt: InDoubt,
     /// Its engine.

@@ -71,12 +71,12 @@ impl Gateway {
         job: &mut Job,
     ) -> Result<Option<Ended>, TurnError> {
         let Standing::Unclear { may_pair } = job.row.admitted.standing else { return Ok(None) };
-        if job.stop.is_cancelled() {
+        if job.stop.is_ended() {
             return Ok(Some(Ended::silent(Verdict::Stopped, "")));
         }
         let held = tokio::select! {
             () = self.drain().cancelled() => return Err(TurnError::Drained),
-            () = job.stop.cancelled() => return Ok(Some(Ended::silent(Verdict::Stopped, ""))),
+            () = job.stop.token().cancelled() => return Ok(Some(Ended::silent(Verdict::Stopped, ""))),
             held = self.standing(bot, &job.row.message) => held,
         };
         match held {

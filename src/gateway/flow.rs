@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use tokio::sync::{Semaphore, oneshot};
+use tokio::sync::{Mutex, Semaphore, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::admit::{Admission, Circumstances, MentionRule, admit, allows_chat};
@@ -15,16 +15,21 @@ use super::attention::Attention;
 use super::bot::BotRuntime;
 use super::clearance::Facts;
 use super::decline::Declined;
+use super::notice::not_accepted;
 use super::outbox::OutboxSink;
 use super::overheard::Overheard;
 use super::pairing::Pairings;
 use super::plan::SessionLocks;
+use super::recall::Recalls;
+use super::recent::Recent;
 use super::sessions::{Job, Seat, Sessions};
+use super::stop::Stop;
 use crate::agent::Halt;
 use crate::base::id::TurnIds;
-use crate::base::{BotName, Clock, Faults, Say, SessionKey, Timestamp, TurnId, Verdict};
+use crate::base::{BotName, Clock, Faults, MessageId, Say, SessionKey, Timestamp, TurnId, Verdict};
 use crate::envelope::{
-    AgentMessage, Arrival, ChatKind, DedupKey, Incoming, Inlet, InletError, Notice, Submitted,
+    AgentMessage, Arrival, ChatKind, DedupKey, Incoming, Inlet, InletError, News, Press,
+    PressReply, Submitted,
 };
 use crate::routing::{Classifier, Intent};
 use crate::store::{Acceptance, AdmittedV1, Change, InboxV1, Lane, NoteV1, Store};
@@ -35,6 +40,14 @@ use crate::telemetry::{CallMeter, Event};
 const TURNS_AT_ONCE_MAX: usize = 4096;
 /// At most this many control commands, and as many deliveries, run beside the lines.
 const ASIDE_AT_ONCE_MAX: usize = 1024;
+/// So many of the bots' last messages are known as their own.
+const OWN_MESSAGES_MAX: usize = 10_000;
+/// So many of the last events without effect are known when they come again.
+const NOTICES_MAX: usize = 10_000;
+/// So many types of events are told apart in the log.
+const EVENT_TYPES_MAX: usize = 256;
+/// So many welcomed chats need not be looked up.
+const WELCOMED_MAX: usize = 10_000;
 
 /// What the gateway is built from.
 pub struct GatewayDeps {
@@ -86,6 +99,17 @@ pub(super) struct Shared {
     pub(super) pairings: Pairings,
     pub(super) overheard: Overheard,
     pub(super) started_at: Timestamp,
+    pub(super) recalls: Recalls,
+    /// What the bots said lately: some platforms tell them as if a person had.
+    pub(super) own_messages: Recent<(BotName, MessageId)>,
+    /// Events without effect that came lately.
+    pub(super) notices: Recent<DedupKey>,
+    /// The types of events that were logged.
+    pub(super) event_types: Recent<String>,
+    /// Chats that are known to be welcomed, by the keys of their records.
+    pub(super) welcomed: Recent<String>,
+    /// Held from looking whether a chat is welcomed until it is.
+    pub(super) welcoming: Mutex<()>,
     ids: TurnIds,
     turns: Semaphore,
     aside: Semaphore,
@@ -105,9 +129,14 @@ impl Inlet for Gateway {
             return Err(InletError::Draining);
         }
         match arrival {
-            Arrival::Message(incoming) => self.accept_whole(*incoming).await,
-            Arrival::Notice(notice) => Ok(self.note(notice)),
+            // Nothing is stored for it that could be left half done.
+            Arrival::Notice(notice) if notice.news == News::Nothing => Ok(self.note_once(notice)),
+            arrival => self.accept_whole(arrival).await,
         }
+    }
+
+    async fn press(&self, press: Press) -> PressReply {
+        self.answer_press(press)
     }
 }
 
@@ -134,6 +163,12 @@ impl Gateway {
                 pairings: Pairings::default(),
                 overheard: Overheard::default(),
                 started_at,
+                recalls: Recalls::default(),
+                own_messages: Recent::new(OWN_MESSAGES_MAX),
+                notices: Recent::new(NOTICES_MAX),
+                event_types: Recent::new(EVENT_TYPES_MAX),
+                welcomed: Recent::new(WELCOMED_MAX),
+                welcoming: Mutex::default(),
                 ids: TurnIds::default(),
                 turns: Semaphore::new(TURNS_AT_ONCE_MAX),
                 aside: Semaphore::new(ASIDE_AT_ONCE_MAX),
@@ -158,11 +193,14 @@ impl Gateway {
 
     /// Accepts in a task of its own: whoever submits may go away in the middle (a connection that
     /// breaks, a time-out), but what is stored must also come into its line.
-    async fn accept_whole(&self, incoming: Incoming) -> Result<Submitted, InletError> {
+    async fn accept_whole(&self, arrival: Arrival) -> Result<Submitted, InletError> {
         let (done, accepted) = oneshot::channel();
         let gateway = self.clone();
         self.shared.tasks.spawn("accept", async move {
-            let submitted = gateway.accept(incoming).await;
+            let submitted = match arrival {
+                Arrival::Message(incoming) => gateway.accept(*incoming).await,
+                Arrival::Notice(notice) => gateway.hear(notice).await,
+            };
             if done.send(submitted).is_err() {
                 tracing::debug!("the submitter went away; the platform will ask again");
             }
@@ -176,6 +214,10 @@ impl Gateway {
         let unknown = || InletError::UnknownBot(incoming.bot.clone());
         let bot = Arc::clone(self.shared.bots.get(&incoming.bot).ok_or_else(unknown)?);
 
+        if let Some(closing) = self.withdrawn(&bot.name, &incoming.message.id) {
+            let subject = incoming.message.id.to_string();
+            return Ok(self.no_work(&bot.name, subject, closing.verdict, &closing.reason));
+        }
         let now = self.shared.clock.now();
         self.shared.attention.hears(&incoming);
         let standing = match admit(&incoming, &bot.rules, &self.circumstances(&incoming, now)) {
@@ -266,7 +308,7 @@ impl Gateway {
         let submitted = self.store_once(turn, keys, &row, changes).await?;
         if submitted != Submitted::Duplicate {
             let key = row.message.session.id.clone();
-            let job = Job { turn, row, stop: CancellationToken::new(), recovered: false };
+            let job = Job { turn, row, stop: Stop::default(), recovered: false };
             if self.shared.sessions.take(seat, job) {
                 self.start_worker(key);
             }
@@ -306,10 +348,7 @@ impl Gateway {
                 self.keep_note(&row.bot, row.message.id.to_string(), Verdict::Duplicate, "");
                 Ok(Submitted::Duplicate)
             }
-            Err(error) => {
-                Event::NotAccepted { error: &error }.emit();
-                Err(InletError::Unavailable(error.to_string()))
-            }
+            Err(error) => Err(not_accepted(&error)),
         }
     }
 
@@ -339,11 +378,6 @@ impl Gateway {
         }
     }
 
-    fn note(&self, notice: Notice) -> Submitted {
-        let verdict = notice.verdict;
-        self.no_work(&notice.bot, notice.subject, verdict, &notice.event_type)
-    }
-
     pub(super) fn no_work(
         &self,
         bot: &BotName,
@@ -356,7 +390,7 @@ impl Gateway {
         Submitted::NoWork(verdict)
     }
 
-    fn keep_note(&self, bot: &BotName, subject: String, verdict: Verdict, reason: &str) {
+    pub(super) fn keep_note(&self, bot: &BotName, subject: String, verdict: Verdict, reason: &str) {
         let at = self.shared.clock.now();
         let note = NoteV1 { bot: bot.clone(), subject, verdict, reason: reason.to_owned(), at };
         self.shared.store.note(note);
@@ -384,13 +418,13 @@ impl Gateway {
                 Lane::Session | Lane::Delivery => &gateway.shared.aside,
             };
             let Ok(_permit) = permits.acquire().await else { return };
-            let job = Job { turn, row, stop: CancellationToken::new(), recovered };
+            let job = Job { turn, row, stop: Stop::default(), recovered };
             gateway.serve(job).await;
         });
     }
 
     pub(super) fn halt(&self, job: &Job) -> Halt {
-        Halt { stop: job.stop.clone(), drain: self.drain().clone() }
+        Halt { stop: job.stop.token().clone(), drain: self.drain().clone() }
     }
 
     /// What a reply handle is bound to.

@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use super::*;
 use crate::agent::{Driver, Pipeline};
-use crate::base::{ChatId, Disposition, Locale, MessageId, SystemClock};
+use crate::base::{Aside, ChatId, Disposition, Locale, MessageId, Say, SystemClock, UserId};
 use crate::bots::Entry;
 use crate::channels::terminal::incoming;
 use crate::envelope::{
-    Certainty, Channel, DeliverError, Delivered, Delivery, Operation, Outlet, ReplyFn,
+    Certainty, Channel, DeliverError, Delivered, Delivery, Operation, Outlet, Pressed, Relation,
+    ReplyFn, Tone,
 };
 use crate::gateway::why::happened_in;
 use crate::gateway::{AdmissionRules, InDoubt, SessionScope};
@@ -102,6 +103,7 @@ fn gateway(mouth: &Arc<Mouth>) -> Gateway {
         preset: "chat".to_owned(),
         session_scope: SessionScope::Chat,
         queue_max: 8,
+        welcome: true,
         in_doubt: InDoubt::Drop,
         driver: Driver {
             model: Arc::new(OfflineModel::new()),
@@ -206,4 +208,42 @@ async fn why_tells_a_chat_nothing_of_another_chat() {
     assert!(happened_in(&found, &bot, &here));
     assert!(!happened_in(&found, &bot, &there));
     assert!(!happened_in(&found, &BotName::new("c"), &here));
+}
+
+fn press(bot: &str, operator: &str) -> Press {
+    Press {
+        bot: BotName::new(bot),
+        channel: Channel::Cli,
+        event_type: "press".to_owned(),
+        subject: "ev_1".to_owned(),
+        keys: vec![DedupKey::new(Timestamp::default(), &["ev_1"])],
+        operator: UserId::new(operator),
+        relation: Relation::Outsider,
+        chat: None,
+        message: None,
+        host: String::new(),
+        pressed: Pressed::default(),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_press_is_answered_by_a_bot_that_is_ending_or_not_there_at_all() {
+    let gateway = gateway(&Arc::new(Mouth::default()));
+    let said = async |press| gateway.press(press).await.text;
+    let locale = Locale::EnUs;
+    let text = |aside| Say::Aside(aside).text(locale);
+    assert_eq!(said(press("b", "terminal")).await, text(Aside::PressUnknown));
+    assert_eq!(said(press("b", "terminal")).await, text(Aside::PressUnknown), "again");
+    gateway.drain().cancel();
+    assert_eq!(said(press("b", "terminal")).await, text(Aside::PressLater));
+    let elsewhere = Say::Aside(Aside::PressLater).text(Locale::default());
+    assert_eq!(said(press("c", "terminal")).await, elsewhere);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_press_of_somebody_who_is_on_no_list_is_refused() {
+    let gateway = gateway(&Arc::new(Mouth::default()));
+    let reply = gateway.press(press("b", "somebody")).await;
+    assert_eq!(reply.text, Say::Aside(Aside::PressNotAllowed).text(Locale::EnUs));
+    assert_eq!(reply.tone, Tone::Warning);
 }

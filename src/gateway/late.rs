@@ -39,7 +39,7 @@ impl Gateway {
         }
         tokio::select! {
             () = self.drain().cancelled() => return job,
-            () = job.stop.cancelled() => return job,
+            () = job.stop.token().cancelled() => return job,
             () = tokio::time::sleep(MERGE_WAIT) => {}
         }
         let sender = job.row.message.sender.id.clone();

@@ -40,7 +40,8 @@ impl ReplySink for OutboxSink {
     }
 }
 
-fn spoken_by_the_daemon(destination: &Destination, id: String) -> AgentMessage {
+/// The message of a turn that nobody asked for.
+pub(super) fn spoken_by_the_daemon(destination: &Destination, id: String) -> AgentMessage {
     let sender = Sender {
         id: crate::base::UserId::new("larkspur"),
         kind: SenderKind::System,

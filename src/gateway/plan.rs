@@ -9,6 +9,7 @@ use super::failed::{FailedV1, failed_key};
 use super::flow::Gateway;
 use super::pairing::PairingStep;
 use super::split::{Measure, split_text};
+use super::stop::Stop;
 use crate::base::{Locale, MessageId, Say, SessionKey, TurnId, Verdict, limit};
 use crate::envelope::{Destination, Exchange, Operation, Speaker};
 use crate::store::{
@@ -77,6 +78,14 @@ impl Ended {
             remember: Remember::Nothing,
             pairing: None,
         }
+    }
+
+    /// Says why it was stopped, if it was.
+    pub(super) fn restate(&mut self, stop: &Stop) {
+        let closing = ClosingV1 { verdict: self.verdict, reason: std::mem::take(&mut self.reason) };
+        let closing = stop.restated(closing);
+        self.verdict = closing.verdict;
+        self.reason = closing.reason;
     }
 }
 

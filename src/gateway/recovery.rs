@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use tokio_util::sync::CancellationToken;
-
 use super::flow::Gateway;
 use super::sessions::Job;
+use super::stop::Stop;
 use crate::store::{Lane, StoreError};
 use crate::telemetry::Event;
 
@@ -23,6 +22,7 @@ impl Gateway {
             self.shared.pairings.load(self.shared.store.as_ref(), bot).await?;
         }
         self.start_overhearing();
+        self.restore_recalls().await?;
         let (mut lines, mut aside, mut turns) = (Vec::new(), Vec::new(), 0);
         for (turn, row) in self.shared.store.open_turns().await? {
             let age = self.shared.clock.now().since(row.accepted_at);
@@ -36,7 +36,7 @@ impl Gateway {
             match row.lane {
                 Lane::Session => {
                     let key = row.message.session.id.clone();
-                    let job = Job { turn, row, stop: CancellationToken::new(), recovered: true };
+                    let job = Job { turn, row, stop: Stop::default(), recovered: true };
                     if self.shared.sessions.restore(&key, job) {
                         lines.push(key);
                     }

@@ -5,11 +5,11 @@
 
 use async_trait::async_trait;
 use tokio::sync::oneshot;
-use tokio_util::sync::CancellationToken;
 
 use super::failed::{FailedV1, failed_key};
 use super::flow::Gateway;
 use super::sessions::Job;
+use super::stop::Stop;
 use crate::base::TurnId;
 use crate::envelope::{DedupKey, FailedPage, Failures, InletError, ReplayError, Replayed};
 use crate::store::{Acceptance, Change, InboxV1, Kept, Lane, Shelf, StoreError};
@@ -78,8 +78,7 @@ impl Gateway {
         Event::Replayed { failed: &failed, turn: &turn }.emit();
         match seat {
             Some(seat) => {
-                let stop = CancellationToken::new();
-                let job = Job { turn, row, stop, recovered: false };
+                let job = Job { turn, row, stop: Stop::default(), recovered: false };
                 if self.shared.sessions.take(seat, job) {
                     self.start_worker(session);
                 }

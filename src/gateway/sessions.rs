@@ -6,10 +6,9 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tokio_util::sync::CancellationToken;
-
-use crate::base::{SessionKey, Timestamp, TurnId};
-use crate::store::InboxV1;
+use super::stop::Stop;
+use crate::base::{BotName, ChatId, MessageId, SessionKey, Timestamp, TurnId, Verdict};
+use crate::store::{ClosingV1, InboxV1};
 
 /// One turn on its way through a session.
 #[derive(Debug)]
@@ -18,8 +17,8 @@ pub(super) struct Job {
     pub(super) turn: TurnId,
     /// Its inbox row.
     pub(super) row: InboxV1,
-    /// Fires when a person stops the session.
-    pub(super) stop: CancellationToken,
+    /// Ends it from outside.
+    pub(super) stop: Stop,
     /// Whether it was found at start instead of coming in.
     pub(super) recovered: bool,
 }
@@ -37,8 +36,72 @@ struct Line {
 #[derive(Debug)]
 struct Serving {
     turn: TurnId,
+    bot: BotName,
+    chat: ChatId,
+    message: MessageId,
     sent_at: Timestamp,
-    stop: CancellationToken,
+    stop: Stop,
+}
+
+/// What tells whether a turn is meant when some are ended.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct About<'a> {
+    pub(super) bot: &'a BotName,
+    pub(super) chat: &'a ChatId,
+    pub(super) message: &'a MessageId,
+    /// When the message was sent.
+    pub(super) sent_at: Timestamp,
+}
+
+impl<'a> About<'a> {
+    fn job(job: &'a Job) -> Self {
+        let message = &job.row.message;
+        Self {
+            bot: &job.row.bot,
+            chat: &message.reply_fn.destination().chat,
+            message: &message.id,
+            sent_at: message.timestamp,
+        }
+    }
+
+    fn serving(serving: &'a Serving) -> Self {
+        Self {
+            bot: &serving.bot,
+            chat: &serving.chat,
+            message: &serving.message,
+            sent_at: serving.sent_at,
+        }
+    }
+}
+
+impl Line {
+    /// Ends who is served, takes out who waits, if they are meant. A planned answer stays in the
+    /// line and is given up when its turn comes. Returns whether somebody was served, and who was
+    /// taken out.
+    fn end(
+        &mut self,
+        closing: &ClosingV1,
+        is_meant: impl Fn(&About<'_>) -> bool,
+    ) -> (bool, Vec<Job>) {
+        let served = self.serving.as_ref().filter(|serving| is_meant(&About::serving(serving)));
+        if let Some(served) = served {
+            served.stop.end(closing);
+        }
+        let was_served = served.is_some();
+        let mut taken = Vec::new();
+        for job in std::mem::take(&mut self.waiting) {
+            let is_meant = is_meant(&About::job(&job));
+            if is_meant && job.row.closing.is_none() {
+                taken.push(job);
+                continue;
+            }
+            if is_meant {
+                job.stop.end(closing);
+            }
+            self.waiting.push_back(job);
+        }
+        (was_served, taken)
+    }
 }
 
 /// All lines. Clones share them.
@@ -123,6 +186,9 @@ impl Sessions {
         let job = line.waiting.pop_front();
         line.serving = job.as_ref().map(|job| Serving {
             turn: job.turn,
+            bot: job.row.bot.clone(),
+            chat: job.row.message.reply_fn.destination().chat.clone(),
+            message: job.row.message.id.clone(),
             sent_at: job.row.message.timestamp,
             stop: job.stop.clone(),
         });
@@ -133,30 +199,26 @@ impl Sessions {
         job
     }
 
-    /// Stops what was sent until `sent_until`: ends who is served, takes out of the line who waits.
-    /// A planned answer stays in the line and is given up when its turn comes. Returns whether
-    /// somebody was served, and who was taken out.
+    /// Stops what was sent until `sent_until`, as [`Line::end`] does.
     pub(super) fn stop(&self, key: &SessionKey, sent_until: Timestamp) -> (bool, Vec<Job>) {
         let mut lines = self.lock();
         let Some(line) = lines.get_mut(key) else { return (false, Vec::new()) };
-        let served = line.serving.as_ref().filter(|serving| serving.sent_at <= sent_until);
-        if let Some(served) = served {
-            served.stop.cancel();
-        }
-        let was_served = served.is_some();
-        let mut taken = Vec::new();
-        for job in std::mem::take(&mut line.waiting) {
-            let is_meant = job.row.message.timestamp <= sent_until;
-            if is_meant && job.row.closing.is_none() {
-                taken.push(job);
-                continue;
-            }
-            if is_meant {
-                job.stop.cancel();
-            }
-            line.waiting.push_back(job);
-        }
-        (was_served, taken)
+        let closing = ClosingV1 { verdict: Verdict::Stopped, reason: String::new() };
+        line.end(&closing, |about| about.sent_at <= sent_until)
+    }
+
+    /// Ends what is meant in all lines, as [`Line::end`] does. Returns who was taken out, by line.
+    pub(super) fn end_everywhere(
+        &self,
+        closing: &ClosingV1,
+        is_meant: impl Fn(&About<'_>) -> bool,
+    ) -> Vec<(SessionKey, Vec<Job>)> {
+        let mut lines = self.lock();
+        let ended = lines.iter_mut().map(|(key, line)| {
+            let (_was_served, taken) = line.end(closing, &is_meant);
+            (key.clone(), taken)
+        });
+        ended.filter(|(_key, taken)| !taken.is_empty()).collect()
     }
 
     /// Takes those out of the line whose rows are `wanted`, in their order. Nobody has begun with

@@ -18,7 +18,7 @@ fn job(ids: &TurnIds) -> Job {
             closing: None,
             admitted: AdmittedV1::default(),
         },
-        stop: CancellationToken::new(),
+        stop: Stop::default(),
         recovered: false,
     }
 }
@@ -77,14 +77,14 @@ fn stopping_ends_who_is_served_and_empties_the_line_but_for_planned_answers() {
     let served = sessions.next(&key).unwrap();
     assert_eq!(sessions.counts(&key), (1, 2));
     let (was_served, taken) = sessions.stop(&key, NOW);
-    assert!(was_served && served.stop.is_cancelled());
+    assert!(was_served && served.stop.is_ended());
     assert_eq!(taken.iter().map(|job| job.turn).collect::<Vec<_>>(), [waiting_turn]);
     assert_eq!(sessions.counts(&key), (1, 1));
     assert!(!sessions.put_back(&key, taken), "the worker is still there");
     assert_eq!(sessions.next(&key).unwrap().turn, waiting_turn);
     let planned = sessions.next(&key).unwrap();
     assert_eq!(planned.turn, planned_turn);
-    assert!(planned.stop.is_cancelled(), "its answer is given up");
+    assert!(planned.stop.is_ended(), "its answer is given up");
     let (was_served, taken) = sessions.stop(&SessionKey::new("other"), NOW);
     assert!(!was_served && taken.is_empty());
 }
@@ -98,7 +98,7 @@ fn what_was_sent_after_a_stop_is_not_stopped() {
     sessions.restore(&key, later);
     let served = sessions.next(&key).unwrap();
     let (was_served, taken) = sessions.stop(&key, Timestamp::from_millis(0));
-    assert!(!was_served && taken.is_empty() && !served.stop.is_cancelled());
+    assert!(!was_served && taken.is_empty() && !served.stop.is_ended());
     assert_eq!(sessions.next(&key).unwrap().turn, later_turn);
 }
 

@@ -1,6 +1,7 @@
 //! The story of a turn: work (or go on with it), plan the answer, deliver it, close.
 
 use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
@@ -97,21 +98,23 @@ impl Gateway {
             return Ok(self.close(job.turn, &job.row, closing, Vec::new()).await?);
         };
         let mut working = None;
+        self.end_if_withdrawn(job);
         if job.row.closing.is_none() {
-            let ended = if panics >= PANICS_MAX {
+            let mut ended = if panics >= PANICS_MAX {
                 apology(&bot, job, "the turn panicked again and again")
             } else if let Some(refused) = self.clear(&bot, job).await? {
                 refused
             } else {
                 self.work(&bot, job, &mut working).await?
             };
+            ended.restate(&job.stop);
             self.plan(&bot, job.turn, &mut job.row, ended).await?;
         }
         if working.is_none() && job.recovered && job.row.lane == Lane::Session {
             // An earlier try, or an earlier process, may have left its sign.
             working = Some(Working::begin(self, &bot, job, true));
         }
-        let sending = Sending { bot: &bot, turn: job.turn, row: &job.row, stop: &job.stop };
+        let sending = Sending { bot: &bot, turn: job.turn, row: &job.row, stop: job.stop.token() };
         let (closing, sent) = self.deliver(&sending).await?;
         for message in &sent {
             self.shared.attention.spoke(&bot.name, message);
@@ -119,20 +122,22 @@ impl Gateway {
         if let Some(working) = working {
             working.end().await;
         }
+        let closing = job.stop.restated(closing);
         Ok(self.close(job.turn, &job.row, closing, sent).await?)
     }
 
     /// Finds out what to say.
     async fn work(
         &self,
-        bot: &BotRuntime,
+        bot: &Arc<BotRuntime>,
         job: &Job,
         working: &mut Option<Working>,
     ) -> Result<Ended, TurnError> {
-        if job.stop.is_cancelled() {
+        if job.stop.is_ended() {
             return Ok(Ended::silent(Verdict::Stopped, ""));
         }
         let message = &job.row.message;
+        self.welcome_before(bot, message).await?;
         let classified = self.shared.classifier.classify(&message.content, message.channel);
         match &classified.intent {
             Intent::System { command, argument } => {
@@ -195,12 +200,9 @@ impl Gateway {
         working: &mut Option<Working>,
     ) -> Result<Ended, TurnError> {
         let shared = &self.shared;
-        let (journal, entries) = TurnJournal::open(
-            std::sync::Arc::clone(&shared.store),
-            std::sync::Arc::clone(&shared.clock),
-            job.turn,
-        )
-        .await?;
+        let (journal, entries) =
+            TurnJournal::open(Arc::clone(&shared.store), Arc::clone(&shared.clock), job.turn)
+                .await?;
         if job.row.lane == Lane::Session {
             // A run that was begun has its sign; a message that only waited has none yet.
             *working = Some(Working::begin(self, bot, job, !entries.is_empty()));

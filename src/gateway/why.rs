@@ -12,7 +12,13 @@ impl Control for Gateway {
     async fn why(&self, message: &MessageId) -> Result<Why, InletError> {
         let found = self.shared.store.find(message).await;
         let found = found.map_err(|error| InletError::Unavailable(error.to_string()))?;
-        Ok(self.why_of(found))
+        let is_recalled = found.is_none()
+            && self.shared.bots.keys().any(|bot| self.shared.recalls.contains(bot, message));
+        let mut why = self.why_of(found);
+        if is_recalled {
+            why.verdict = Verdict::Recalled;
+        }
+        Ok(why)
     }
 
     async fn stop(&self, session: &SessionKey) -> Result<usize, InletError> {

@@ -28,12 +28,21 @@ pub enum Shelf {
     Recent,
     /// What was said in groups beside the bot.
     Overheard,
+    /// Messages that were taken back.
+    Recalled,
 }
 
 impl Shelf {
     /// All of them.
-    pub const ALL: [Self; 6] =
-        [Self::Welcome, Self::Pairing, Self::Usage, Self::Failed, Self::Recent, Self::Overheard];
+    pub const ALL: [Self; 7] = [
+        Self::Welcome,
+        Self::Pairing,
+        Self::Usage,
+        Self::Failed,
+        Self::Recent,
+        Self::Overheard,
+        Self::Recalled,
+    ];
 
     /// The byte that its keys begin with in the store.
     pub(super) const fn byte(self) -> u8 {
@@ -44,6 +53,7 @@ impl Shelf {
             Self::Failed => b'f',
             Self::Recent => b'a',
             Self::Overheard => b'h',
+            Self::Recalled => b't',
         }
     }
 
@@ -52,7 +62,9 @@ impl Shelf {
         match self {
             Self::Failed => "failed",
             Self::Recent => "recent",
-            Self::Welcome | Self::Pairing | Self::Usage | Self::Overheard => self.name(),
+            Self::Welcome | Self::Pairing | Self::Usage | Self::Overheard | Self::Recalled => {
+                self.name()
+            }
         }
     }
 
@@ -64,6 +76,7 @@ impl Shelf {
             Self::Failed => "failed turn",
             Self::Recent => "recent attachment",
             Self::Overheard => "overheard",
+            Self::Recalled => "recalled",
         }
     }
 }

@@ -82,6 +82,17 @@ pub enum Event<'a> {
         /// By whom.
         by: &'a str,
     },
+    /// An event that is no message. Each type is shown once; all are counted.
+    Noted {
+        /// The bot.
+        bot: &'a str,
+        /// The platform's name of the type.
+        kind: &'a str,
+        /// The verdict's word.
+        verdict: &'a str,
+        /// Whether this is the first of its type.
+        is_first: bool,
+    },
     /// An event could not be stored; the platform will send it again.
     NotAccepted {
         /// Why.
@@ -260,7 +271,7 @@ impl Event<'_> {
         reason = "the logging macros branch, this table does not"
     )]
     pub fn emit(&self) {
-        use tracing::{error, info, warn};
+        use tracing::{debug, error, info, warn};
         match self {
             Self::Listening { address, startup_ms } => {
                 info!(event = "listening", %address, startup_ms, "the server accepts connections");
@@ -289,6 +300,18 @@ impl Event<'_> {
             }
             Self::Paired { bot, user, by } => {
                 info!(event = "paired", bot, user, by, "an admin let a stranger in");
+            }
+            Self::Noted { bot, kind, verdict, is_first: true } => {
+                info!(
+                    event = "noted",
+                    bot,
+                    kind,
+                    verdict,
+                    "an event of a new type is noted; further ones are counted alone"
+                );
+            }
+            Self::Noted { bot, kind, verdict, is_first: false } => {
+                debug!(event = "noted", bot, kind, verdict, "an event is noted");
             }
             Self::NotAccepted { error } => {
                 error!(event = "not_accepted", %error, "an event could not be stored");

@@ -102,8 +102,6 @@ async fn what_is_not_genuine_is_refused_and_has_no_effect() {
     refused(&stage, push, "om_bare", 401, "signature_missing").await;
     let push = RawPush { sign: false, encrypt: false, ..sealed(&event(&stage, "om_plain")) };
     refused(&stage, push, "om_plain", 401, "signature_missing").await;
-    let push = RawPush { encrypt: false, ..sealed(&event(&stage, "om_clear")) };
-    refused(&stage, push, "om_clear", 400, "not_encrypted").await;
 
     let mut wrong_token = event(&stage, "om_token");
     wrong_token["header"]["token"] = json!("guessed");
@@ -115,6 +113,15 @@ async fn what_is_not_genuine_is_refused_and_has_no_effect() {
     other_app["header"]["app_id"] = json!("cli_other");
     refused(&stage, sealed(&other_app), "om_app", 403, "app_wrong").await;
     nothing_happened(&stage).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_signed_plain_body_is_as_good_as_an_encrypted_one() {
+    let stage = Stage::new().await;
+    let push = RawPush { encrypt: false, ..sealed(&event(&stage, "om_clear")) };
+    let record = stage.sim.push(push).await.unwrap();
+    assert_eq!((record.status, record.answer.as_str()), (Some(200), "{}"));
+    assert!(stage.why("om_clear")["turn"].is_string());
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -15,7 +15,8 @@ use larkspur::base::{
 };
 use larkspur::envelope::{AgentMessage, DedupKey, Exchange, Sender, SenderKind, Speaker};
 use larkspur::store::{
-    Acceptance, Change, InboxV1, Lane, NoteV1, ReceiptV1, SessionV1, Store, StoreError, open_sled,
+    Acceptance, AdmittedV1, Change, InboxV1, Lane, NoteV1, ReceiptV1, SessionV1, Store, StoreError,
+    open_sled,
 };
 use larkspur::task::TaskSet;
 use tokio_util::sync::CancellationToken;
@@ -296,7 +297,8 @@ fn inbox(number: u64, content: &str) -> Change {
     let message =
         AgentMessage::from_lark(bot.clone(), ChatId::new("oc_1"), trigger(number), sender, content);
     let accepted_at = Timestamp::from_millis(number);
-    let row = InboxV1 { bot, message, lane: Lane::Session, accepted_at, closing: None };
+    let admitted = AdmittedV1::default();
+    let row = InboxV1 { bot, message, lane: Lane::Session, accepted_at, closing: None, admitted };
     Change::PutInbox { turn: turn_id(number), row: Box::new(row) }
 }
 

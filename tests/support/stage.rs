@@ -33,11 +33,13 @@ pub(crate) struct Options {
     pub(crate) main: String,
     /// What the model does; `None`: the bot has no model.
     pub(crate) model: Option<Mode>,
+    /// Whether the bot welcomes chats. Most tests count what it says and do without.
+    pub(crate) welcome: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { bot: String::new(), main: String::new(), model: Some(Mode::Echo) }
+        Self { bot: String::new(), main: String::new(), model: Some(Mode::Echo), welcome: false }
     }
 }
 
@@ -109,10 +111,11 @@ impl Stage {
         write(
             "bots/assistant.toml",
             &format!(
-                "name = \"assistant\"\nknowledge = [\"knowledge\"]\n{}\n{}\n[lark]\n\
+                "name = \"assistant\"\nknowledge = [\"knowledge\"]\nwelcome = {}\n{}\n{}\n[lark]\n\
                  app_id = \"{}\"\napp_secret = \"env:APP_SECRET\"\nencrypt_key = \"env:KEY\"\n\
                  verification_token = \"env:TOKEN\"\nbase_url = \"{}\"\n[access]\n\
                  users = [\"@tenant\"]\nchats = [\"*\"]\n",
+                options.welcome,
                 if has_model { "model = \"main\"" } else { "" },
                 options.bot,
                 app.app_id,

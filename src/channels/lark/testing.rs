@@ -13,7 +13,7 @@ use crate::base::{BotName, Clock, ManualClock, Secret, Timestamp};
 use crate::task::TaskSet;
 use crate::telemetry::CallMeter;
 
-pub(crate) use draft::{Draft, encrypt};
+pub(crate) use draft::{Draft, encrypt, first_card};
 pub(crate) use platform::{Platform, Seen, TOKEN_CALL};
 
 pub(crate) const OWN: &str = "ou_7d8ab35462c56ebb06618cc2950362a1";

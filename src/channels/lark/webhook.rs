@@ -9,6 +9,7 @@ mod admission;
 mod refusal;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
@@ -27,9 +28,12 @@ use super::bot::{LarkBot, LarkBots};
 use super::event::{self, DecodeError, Opened, Receiver};
 use crate::base::limit::ellipsis;
 use crate::base::{BotName, Clock};
-use crate::envelope::{Arrival, Inlet, InletError};
+use crate::envelope::{Arrival, Inlet, InletError, PressReply, Tone};
 use crate::telemetry::Event;
 
+/// The answer to a press goes out after this at the latest; the platform waits three seconds,
+/// the way there and back included.
+const PRESS_PATIENCE: Duration = Duration::from_secs(2);
 /// The longest part of a URL's bot name that is logged, in characters.
 const LOGGED_NAME_CHARS_MAX: usize = 64;
 
@@ -96,6 +100,9 @@ impl Webhook {
             Admitted::Handshake { challenge } => {
                 Ok(Json(json!({ "challenge": challenge })).into_response())
             }
+            Admitted::Fresh(opened) if opened.is_press() => {
+                Ok(self.press(&bot, opened, &parts.headers).await)
+            }
             Admitted::Fresh(opened) => self.submit(decode(&bot, opened, event::decode)?).await,
             Admitted::Stale(opened) => {
                 self.submit(decode(&bot, opened, event::decode_stale)?).await
@@ -112,6 +119,27 @@ impl Webhook {
             Err(InletError::UnknownBot(_)) => Err(Refusal::UnknownBot),
         }
     }
+
+    /// Answers a press, whatever happens: anything but a 200 in time is shown as an error, and
+    /// the platform does not ask again. `{}` leaves the card as it is.
+    async fn press(&self, bot: &LarkBot, opened: Opened, headers: &HeaderMap) -> Response {
+        let receiver = Receiver { bot: bot.name(), app_id: bot.app_id(), own: None };
+        let press = event::decode_press(opened, receiver, admission::refresh_token(headers));
+        let answer = tokio::time::timeout(PRESS_PATIENCE, self.inlet.press(press)).await;
+        // Both generations write a toast in the same place; they differ only in how they write
+        // cards.
+        let body = answer.map_or_else(|_late| json!({}), |reply| toast(&reply));
+        (StatusCode::OK, Json(body)).into_response()
+    }
+}
+
+fn toast(reply: &PressReply) -> serde_json::Value {
+    let kind = match reply.tone {
+        Tone::Info => "info",
+        Tone::Warning => "warning",
+        Tone::Error => "error",
+    };
+    json!({ "toast": { "type": kind, "content": reply.text } })
 }
 
 fn decode(

@@ -8,17 +8,18 @@ use tower::ServiceExt;
 
 use super::super::identity::IdentityState;
 use super::super::testing::{
-    self, Draft, ENCRYPT_KEY, NOW_MS, OWN, TOKEN, encrypt, event_file, vectors,
+    self, Draft, NOW_MS, OWN, TOKEN, encrypt, event_file, first_card, vectors,
 };
 use super::*;
 use crate::base::{ManualClock, Timestamp, UserId, Verdict};
-use crate::envelope::Submitted;
+use crate::envelope::{Press, Submitted};
 
 const BODY_BYTES_MAX: usize = 1024 * 1024;
 
 #[derive(Default)]
 struct FakeInlet {
     taken: Mutex<Vec<Arrival>>,
+    pressed: Mutex<Vec<Press>>,
     fails: Mutex<Option<InletError>>,
 }
 
@@ -30,6 +31,15 @@ impl Inlet for FakeInlet {
         }
         self.taken.lock().unwrap().push(arrival);
         Ok(Submitted::NoWork(Verdict::Filtered))
+    }
+
+    async fn press(&self, press: Press) -> PressReply {
+        let is_slow = press.pressed.name == "slow";
+        self.pressed.lock().unwrap().push(press);
+        if is_slow {
+            std::future::pending::<()>().await;
+        }
+        PressReply { tone: Tone::Warning, text: "pressed".to_owned() }
     }
 }
 
@@ -86,6 +96,10 @@ impl Bench {
         answer
     }
 
+    fn pressed(&self) -> Vec<Press> {
+        std::mem::take(&mut *self.inlet.pressed.lock().unwrap())
+    }
+
     fn taken(&self) -> Vec<Arrival> {
         self.inlet.taken.lock().unwrap().clone()
     }
@@ -109,15 +123,21 @@ async fn a_genuine_event_is_handed_over_and_acknowledged() {
     assert!(incoming.addressing.mentions_bot);
 }
 
+/// Recorded exchanges of apps without a key. This bot never is without one: what came without a
+/// signature is refused.
+const WITHOUT_KEY: [&str; 4] = [
+    "event_v2_plain_no_key",
+    "event_v2_encrypted_but_no_key_configured",
+    "event_v1_plain",
+    "card_v2_plain_no_key",
+];
+
 #[tokio::test]
-async fn every_recorded_exchange_with_a_key_ends_as_it_must() {
+async fn every_recorded_exchange_ends_as_it_must() {
     let vectors = vectors();
     let cases = vectors["http_exchanges"]["cases"].as_array().unwrap();
-    let mut checked = 0;
+    assert_eq!(cases.len(), 22);
     for case in cases {
-        if case["handler"] != "event" || case["config"]["encrypt_key"] != ENCRYPT_KEY {
-            continue;
-        }
         let mut draft = Draft::unsigned(case["request"]["body"].as_str().unwrap());
         for (name, value) in case["request"]["headers"].as_object().unwrap() {
             if name != "Content-Type" {
@@ -128,37 +148,99 @@ async fn every_recorded_exchange_with_a_key_ends_as_it_must() {
         let bench = Bench::new();
         let answer = bench.send(draft.request()).await;
         let name = case["name"].as_str().unwrap();
-        let plain = name == "event_v2_plain_while_key_configured";
-        if plain || case["expect"]["reject"] == true {
+        let heard = bench.taken().len() + bench.pressed().len();
+        if WITHOUT_KEY.contains(&name) {
+            assert_eq!((answer.status, heard), (401, 0), "{name}");
+        } else if case["expect"]["reject"] == true {
             assert!((400..404).contains(&answer.status), "{name}");
-            assert!(bench.taken().is_empty(), "{name}");
+            assert_eq!(heard, 0, "{name}");
         } else {
             assert_eq!(answer.status, 200, "{name}");
             let challenge = &case["expect"]["json"];
             if challenge.is_object() {
                 assert_eq!(&answer.body, challenge, "{name}");
             }
-            assert_eq!(bench.taken().len(), usize::from(challenge.is_null()));
+            assert_eq!(heard, usize::from(challenge.is_null()), "{name}");
         }
-        checked += 1;
     }
-    assert!(checked >= 13, "{checked}");
 }
 
 #[tokio::test]
-async fn every_recorded_event_is_acknowledged_once_it_is_encrypted_and_signed() {
+async fn every_recorded_event_is_acknowledged_encrypted_and_plain_once_it_is_signed() {
     let index: Value = serde_json::from_str(&event_file("INDEX.json")).unwrap();
     for entry in index["events"].as_array().unwrap() {
         let kind = entry["kind"].as_str().unwrap();
-        if !matches!(kind, "message" | "event" | "event_v1" | "callback") {
+        if !matches!(kind, "message" | "event" | "event_v1" | "callback" | "callback_v1") {
             continue;
         }
         let file = entry["file"].as_str().unwrap();
-        let bench = Bench::new();
-        let draft = Draft::signed(&encrypt(&event_file(file)));
-        assert_eq!(bench.send(draft.request()).await.status, 200, "{file}");
-        assert_eq!(bench.taken().len(), 1, "{file}");
+        for body in [encrypt(&event_file(file)), event_file(file)] {
+            let bench = Bench::new();
+            assert_eq!(bench.send(Draft::signed(&body).request()).await.status, 200, "{file}");
+            let is_press = kind.starts_with("callback");
+            assert_eq!(bench.taken().len(), usize::from(!is_press), "{file}");
+            assert_eq!(bench.pressed().len(), usize::from(is_press), "{file}");
+        }
     }
+}
+
+#[tokio::test]
+async fn a_press_of_either_generation_is_answered_with_a_toast() {
+    let bench = Bench::new();
+    let old = event_file("105_card_v1_button.json");
+    let new = event_file("094_card_button.json");
+    let drafts = [
+        first_card(&old),
+        first_card(&encrypt(&old)),
+        Draft::signed(&encrypt(&old)),
+        Draft::signed(&encrypt(&new)),
+        Draft::signed(&new),
+    ];
+    for draft in drafts {
+        let answer = bench.send(draft.request()).await;
+        let toast = json!({"toast": {"type": "warning", "content": "pressed"}});
+        assert_eq!((answer.status, answer.body), (200, toast));
+        assert_eq!(bench.pressed().len(), 1);
+    }
+    let mut again = first_card(&old);
+    again.headers.push(("X-Refresh-Token", "r".to_owned()));
+    bench.send(again.request()).await;
+    assert_eq!(bench.pressed()[0].keys.len(), 2, "the header counts, too");
+    assert!(bench.taken().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_press_that_takes_too_long_is_answered_without_a_toast() {
+    let bench = Bench::new();
+    let slow = event_file("094_card_button.json").replace("btn_ok", "slow");
+    let answer = bench.send(Draft::signed(&encrypt(&slow)).request()).await;
+    assert_eq!((answer.status, answer.body), (200, json!({})));
+    assert_eq!(bench.pressed().len(), 1);
+}
+
+#[tokio::test]
+async fn the_verification_token_signs_card_callbacks_of_the_first_generation_and_nothing_else() {
+    let bench = Bench::new();
+    for file in ["001_text_p2p.json", "094_card_button.json", "108_v1_p2p_chat_create.json"] {
+        for body in [event_file(file), encrypt(&event_file(file))] {
+            bench.refused(first_card(&body).request(), 401, "signature_wrong").await;
+        }
+    }
+    let old = event_file("105_card_v1_button.json");
+    bench.refused(Draft::unsigned(&old).request(), 401, "signature_missing").await;
+    let mut tampered = first_card(&old);
+    tampered.body.push(' ');
+    bench.refused(tampered.request(), 401, "signature_wrong").await;
+    // With a type or an event it is no card callback, and has to carry the token.
+    for more in [json!({"type": "event_callback"}), json!({"event": {}}), json!({"schema": "2.0"})]
+    {
+        let mut body: Value = serde_json::from_str(&old).unwrap();
+        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let body = body.to_string();
+        bench.refused(first_card(&body).request(), 401, "signature_wrong").await;
+        bench.refused(Draft::signed(&body).request(), 403, "token_wrong").await;
+    }
+    assert!(bench.pressed().is_empty());
 }
 
 #[tokio::test]
@@ -215,9 +297,8 @@ async fn a_wrong_token_or_app_is_403() {
         bench.refused(changed("token", token), 403, "token_wrong").await;
     }
     bench.refused(changed("app_id", "cli_other"), 403, "app_wrong").await;
-    // The first generation of card callbacks carries no verification token at all.
-    let card = Draft::signed(&encrypt(&event_file("105_card_v1_button.json")));
-    bench.refused(card.request(), 403, "token_wrong").await;
+    let plain = event_file("001_text_p2p.json").replace(TOKEN, "wrong");
+    bench.refused(Draft::signed(&plain).request(), 403, "token_wrong").await;
 }
 
 #[tokio::test]
@@ -239,8 +320,6 @@ async fn what_cannot_be_decoded_is_400() {
     ] {
         bench.refused(Draft::signed(&body).request(), 400, "undecodable").await;
     }
-    let plain = Draft::signed(&event_file("001_text_p2p.json"));
-    bench.refused(plain.request(), 400, "not_encrypted").await;
     let forged = Draft::unsigned(&event_file("001_text_p2p.json"));
     bench.refused(forged.request(), 401, "signature_missing").await;
 }

@@ -4,15 +4,12 @@ use serde_json::Value;
 
 use super::super::content::{Named, Rendered, render};
 use super::wire::{WireIds, WireMessage, WireMessageEvent, WireSender};
-use super::{DecodeError, Opened, Receiver, platform_time};
+use super::{DecodeError, Opened, Receiver, SENDER_UNKNOWN, platform_time};
 use crate::base::{BotName, ChatId, MessageId, Timestamp, UserId, Verdict};
 use crate::envelope::{
-    Addressing, AgentMessage, Arrival, ChatKind, DedupKey, Incoming, METADATA_TENANT, Notice, Part,
-    Relation, Sender, SenderKind, Thread,
+    Addressing, AgentMessage, Arrival, Channel, ChatKind, DedupKey, Incoming, METADATA_TENANT,
+    News, Notice, Part, Relation, Sender, SenderKind, Thread,
 };
-
-/// The sender of an event that names none.
-const SENDER_UNKNOWN: &str = "unknown";
 
 /// What no message can do without, and the wire structs it was taken from.
 struct Facts {
@@ -49,11 +46,13 @@ pub(super) fn note(opened: Opened, bot: &BotName, verdict: Verdict) -> Result<No
 
 fn note_facts(facts: Facts, bot: &BotName, verdict: Verdict) -> Notice {
     Notice {
+        channel: Channel::Lark,
         bot: bot.clone(),
         event_type: facts.event_type,
         key: message_key(bot, facts.time, &facts.id),
         subject: facts.id,
         verdict,
+        news: News::Nothing,
     }
 }
 
@@ -133,6 +132,9 @@ fn incoming(
         id: id.clone(),
         root: facts.message.root_id.as_deref().map(MessageId::new),
     });
+    if chat_kind == ChatKind::Private {
+        message = message.in_private();
+    }
     let details = [
         ("message_type", &facts.message.message_type),
         ("root_id", &facts.message.root_id),
@@ -170,15 +172,8 @@ fn chat_kind(chat_type: Option<&str>) -> ChatKind {
 fn sender(wire: &WireSender) -> Sender {
     let none = WireIds::default();
     let ids = wire.sender_id.as_ref().unwrap_or(&none);
-    let id = ids
-        .open_id
-        .as_deref()
-        .or(ids.user_id.as_deref())
-        .or(ids.union_id.as_deref())
-        .or(ids.app_id.as_deref())
-        .unwrap_or(SENDER_UNKNOWN);
     Sender {
-        id: UserId::new(id),
+        id: UserId::new(ids.best().unwrap_or(SENDER_UNKNOWN)),
         kind: match wire.sender_type.as_deref() {
             Some("user") | None => SenderKind::User,
             Some(_) => SenderKind::Agent,

@@ -1,9 +1,9 @@
 //! The shapes of events on the wire. Nothing here leaves the decoder.
 
 use serde::{Deserialize, Deserializer};
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::platform_time;
+use super::{TYPE_CARD, TYPE_CARD_FIRST, platform_time};
 use crate::base::Timestamp;
 
 /// A text that may be a number, null, empty or absent.
@@ -37,7 +37,7 @@ struct WireHeader {
     app_id: Option<String>,
 }
 
-/// The union of both envelopes, the handshake and the encrypted form.
+/// The union of both envelopes, the flat card callback, the handshake and the encrypted form.
 #[derive(Debug, Deserialize)]
 struct WireEnvelope {
     #[serde(default, deserialize_with = "loose")]
@@ -56,10 +56,20 @@ struct WireEnvelope {
     uuid: Option<String>,
     #[serde(default, deserialize_with = "loose")]
     ts: Option<String>,
-    #[serde(default, deserialize_with = "loose")]
-    open_message_id: Option<String>,
     #[serde(default)]
     encrypt: Option<String>,
+    /// From here on: the fields of a card callback of the first generation, which is flat,
+    /// without type, id or time.
+    #[serde(default, deserialize_with = "loose")]
+    open_id: Option<String>,
+    #[serde(default, deserialize_with = "loose")]
+    user_id: Option<String>,
+    #[serde(default, deserialize_with = "loose")]
+    open_message_id: Option<String>,
+    #[serde(default, deserialize_with = "loose")]
+    open_chat_id: Option<String>,
+    #[serde(default)]
+    action: Value,
 }
 
 /// What both schemas say about an event, under one set of names.
@@ -82,7 +92,9 @@ pub(in crate::channels::lark) struct Opened {
     /// The text to answer a handshake with.
     pub(in crate::channels::lark) challenge: Option<String>,
     kind: Option<String>,
-    open_message_id: Option<String>,
+    /// The token of a card callback of the first generation, which is not the verification token:
+    /// it is another with every press.
+    pub(in crate::channels::lark) first_card: Option<String>,
     pub(super) event: Value,
 }
 
@@ -94,6 +106,10 @@ impl Opened {
             return None;
         }
         let wire: WireEnvelope = serde_json::from_slice(body).ok()?;
+        let is_flat = wire.schema.is_none() && wire.header.is_none() && wire.kind.is_none();
+        if is_flat && wire.event.is_null() && wire.action.is_object() {
+            return Some(Self::first_card(wire));
+        }
         let head = match (wire.schema.as_deref(), wire.header) {
             (Some(_), header) => second(header.unwrap_or_default()),
             (None, Some(header)) => second(header),
@@ -104,9 +120,34 @@ impl Opened {
             encrypt: wire.encrypt,
             challenge: wire.challenge,
             kind: wire.kind,
-            open_message_id: wire.open_message_id,
+            first_card: None,
             event: wire.event,
         })
+    }
+
+    fn first_card(wire: WireEnvelope) -> Self {
+        let event_type = Some(TYPE_CARD_FIRST.to_owned());
+        Self {
+            head: Head { event_type, ..Head::default() },
+            encrypt: wire.encrypt,
+            challenge: None,
+            kind: None,
+            first_card: Some(wire.token.unwrap_or_default()),
+            // In the form of the second generation. The tenant is left out: there is none of the
+            // app to compare it with.
+            event: json!({
+                "operator": {"open_id": wire.open_id, "user_id": wire.user_id},
+                "action": wire.action,
+                "context": {
+                    "open_message_id": wire.open_message_id, "open_chat_id": wire.open_chat_id,
+                },
+            }),
+        }
+    }
+
+    /// Whether a person pressed something in a card and waits for the answer.
+    pub(in crate::channels::lark) fn is_press(&self) -> bool {
+        self.first_card.is_some() || self.head.event_type.as_deref() == Some(TYPE_CARD)
     }
 
     /// Whether this is the handshake that proves who owns the URL.
@@ -123,7 +164,6 @@ impl Opened {
             .or_else(|| text("/message/message_id"))
             .or_else(|| text("/context/open_message_id"))
             .or_else(|| text("/open_message_id"))
-            .or(self.open_message_id.as_deref())
     }
 }
 
@@ -162,6 +202,15 @@ pub(super) struct WireIds {
     pub(super) union_id: Option<String>,
     #[serde(default, deserialize_with = "loose")]
     pub(super) app_id: Option<String>,
+}
+
+impl WireIds {
+    /// The one that names the person or app here: of those that are told, the first in the order
+    /// of how widely apps are shown them.
+    pub(super) fn best(&self) -> Option<&str> {
+        let ids = [&self.open_id, &self.user_id, &self.union_id, &self.app_id];
+        ids.into_iter().find_map(Option::as_deref)
+    }
 }
 
 #[derive(Debug, Default, Deserialize)]

@@ -9,9 +9,10 @@ use base64::engine::general_purpose::STANDARD;
 use cbc::cipher::block_padding::Pkcs7;
 use cbc::cipher::{BlockModeEncrypt, KeyIvInit};
 use serde_json::json;
+use sha1::Sha1;
 use sha2::{Digest, Sha256};
 
-use super::{ENCRYPT_KEY, NOW_MS};
+use super::{ENCRYPT_KEY, NOW_MS, TOKEN};
 
 const NONCE: &str = "1034561823";
 
@@ -26,6 +27,15 @@ pub(crate) fn encrypt(plain: &str) -> String {
         .unwrap();
     let envelope = STANDARD.encode([&vector[..], sealed].concat());
     json!({ "encrypt": envelope }).to_string()
+}
+
+/// The headers of a card callback of the first generation.
+pub(crate) fn first_card(body: &str) -> Draft {
+    let timestamp = (NOW_MS / 1000).to_string();
+    let signature = hex::encode(Sha1::digest(format!("{timestamp}{NONCE}{TOKEN}{body}")));
+    let mut draft = Draft::signed_at(body, &timestamp);
+    draft.headers[2].1 = signature;
+    draft
 }
 
 fn sign(timestamp: &str, body: &str) -> String {

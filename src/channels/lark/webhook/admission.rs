@@ -13,6 +13,7 @@ use crate::base::Timestamp;
 const HEADER_TIMESTAMP: &str = "x-lark-request-timestamp";
 const HEADER_NONCE: &str = "x-lark-request-nonce";
 const HEADER_SIGNATURE: &str = "x-lark-signature";
+const HEADER_REFRESH: &str = "x-refresh-token";
 
 /// How far a signed request's time may be from now. The platform retries for more than seven
 /// hours, and whether it signs again is not documented.
@@ -43,45 +44,52 @@ pub(super) fn admit(
     now: Timestamp,
 ) -> Result<Admitted, Refusal> {
     let outer = Opened::parse(body).ok_or(Refusal::Undecodable)?;
-    let signed_at = check_signature(bot, headers, body);
+    let signature = check_signature(bot, headers, body);
     // An unsigned body is opened for one reason only: it may be the handshake.
     if body.len() > HANDSHAKE_BYTES_MAX {
-        signed_at?;
+        signature?;
     }
     let opened = open(bot, outer);
-    if let Ok(Content { opened, .. }) = &opened
+    if let Ok(opened) = &opened
         && opened.is_handshake()
     {
         return shake_hands(bot, opened);
     }
-    let signed_at = signed_at?;
-    let content = opened?;
-    if !content.encrypted {
-        return Err(Refusal::NotEncrypted);
+    let signature = signature?;
+    let opened = opened?;
+    check_addressee(bot, &opened, signature.secret)?;
+    let age = now.since(signature.at).max(signature.at.since(now));
+    if age > FRESH_WINDOW { Ok(Admitted::Stale(opened)) } else { Ok(Admitted::Fresh(opened)) }
+}
+
+/// A body comes encrypted or, from where the platform knows no key, as it is. Its signature says
+/// as much about it either way.
+fn open(bot: &LarkBot, outer: Opened) -> Result<Opened, Refusal> {
+    let Some(envelope) = &outer.encrypt else { return Ok(outer) };
+    let plain = bot.envelope_key().open(envelope).map_err(|_any| Refusal::Undecodable)?;
+    Opened::parse(plain.as_bytes()).ok_or(Refusal::Undecodable)
+}
+
+/// Whether the signature may vouch for this content, and whether the content is for this app.
+///
+/// Card callbacks of the first generation carry neither the verification token nor an app: the
+/// secret of this bot in their signature is what says that they are for it. Whether they are
+/// signed with the encrypt key where there is one is not documented, so either secret will do.
+/// For everything else the verification token is not secret enough: every event carries it.
+fn check_addressee(bot: &LarkBot, opened: &Opened, secret: SigningSecret) -> Result<(), Refusal> {
+    if opened.first_card.is_some() {
+        return Ok(());
     }
-    let opened = content.opened;
-    if !token_matches(bot, &opened) {
+    if secret == SigningSecret::VerificationToken {
+        return Err(Refusal::WrongSignature);
+    }
+    if !token_matches(bot, opened) {
         return Err(Refusal::WrongToken);
     }
     if opened.head.app_id.as_deref() != Some(bot.app_id()) {
         return Err(Refusal::WrongApp);
     }
-    let age = now.since(signed_at).max(signed_at.since(now));
-    if age > FRESH_WINDOW { Ok(Admitted::Stale(opened)) } else { Ok(Admitted::Fresh(opened)) }
-}
-
-struct Content {
-    opened: Opened,
-    encrypted: bool,
-}
-
-fn open(bot: &LarkBot, outer: Opened) -> Result<Content, Refusal> {
-    let Some(envelope) = &outer.encrypt else {
-        return Ok(Content { opened: outer, encrypted: false });
-    };
-    let plain = bot.envelope_key().open(envelope).map_err(|_any| Refusal::Undecodable)?;
-    let opened = Opened::parse(plain.as_bytes()).ok_or(Refusal::Undecodable)?;
-    Ok(Content { opened, encrypted: true })
+    Ok(())
 }
 
 fn shake_hands(bot: &LarkBot, opened: &Opened) -> Result<Admitted, Refusal> {
@@ -97,17 +105,35 @@ fn token_matches(bot: &LarkBot, opened: &Opened) -> bool {
     token.is_some_and(|token| bot.verification_token().matches(token))
 }
 
-/// Checks the signature and returns when the request was signed.
-fn check_signature(bot: &LarkBot, headers: &HeaderMap, body: &[u8]) -> Result<Timestamp, Refusal> {
+/// Which of the bot's secrets a request was signed with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum SigningSecret {
+    EncryptKey,
+    VerificationToken,
+}
+
+/// A signature that is right.
+#[derive(Clone, Copy, Debug)]
+struct Signature {
+    secret: SigningSecret,
+    at: Timestamp,
+}
+
+fn check_signature(bot: &LarkBot, headers: &HeaderMap, body: &[u8]) -> Result<Signature, Refusal> {
     let signed = Signed {
         timestamp: only(headers, HEADER_TIMESTAMP)?,
         nonce: only(headers, HEADER_NONCE)?,
         signature: only(headers, HEADER_SIGNATURE)?,
     };
-    if !signed.covers(bot.signing_key(), body) {
+    let secret = if signed.covers(bot.signing_key(), body) {
+        SigningSecret::EncryptKey
+    } else if signed.covers_first_card(bot.verification_token(), body) {
+        SigningSecret::VerificationToken
+    } else {
         return Err(Refusal::WrongSignature);
-    }
-    platform_time(signed.timestamp).ok_or(Refusal::Unsigned)
+    };
+    let at = platform_time(signed.timestamp).ok_or(Refusal::Unsigned)?;
+    Ok(Signature { secret, at })
 }
 
 /// The one value of a header; of two, nobody knows which was signed.
@@ -117,4 +143,9 @@ fn only<'h>(headers: &'h HeaderMap, name: &str) -> Result<&'h str, Refusal> {
         (Some(value), None) => value.to_str().map_err(|_binary| Refusal::Unsigned),
         _ => Err(Refusal::Unsigned),
     }
+}
+
+/// The header by which a repeated press of the first generation is known.
+pub(super) fn refresh_token(headers: &HeaderMap) -> Option<&str> {
+    only(headers, HEADER_REFRESH).ok()
 }

@@ -25,8 +25,6 @@ pub(super) enum Refusal {
     Encoded,
     /// No JSON, no envelope that opens, or no event inside.
     Undecodable,
-    /// In the clear, although a key is configured.
-    NotEncrypted,
     /// A signature header is missing, doubled or unreadable.
     Unsigned,
     /// The signature is not that of the body.
@@ -51,7 +49,7 @@ impl Refusal {
             Self::UnknownBot => StatusCode::NOT_FOUND,
             Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             Self::NotJson | Self::Encoded => StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            Self::BodyBroken | Self::Undecodable | Self::NotEncrypted => StatusCode::BAD_REQUEST,
+            Self::BodyBroken | Self::Undecodable => StatusCode::BAD_REQUEST,
             Self::Unsigned | Self::WrongSignature => StatusCode::UNAUTHORIZED,
             Self::WrongToken | Self::WrongApp => StatusCode::FORBIDDEN,
             Self::IdentityUnknown | Self::Unavailable | Self::Draining => {
@@ -70,7 +68,6 @@ impl Refusal {
             Self::NotJson => "unsupported_media_type",
             Self::Encoded => "unsupported_encoding",
             Self::Undecodable => "undecodable",
-            Self::NotEncrypted => "not_encrypted",
             Self::Unsigned => "signature_missing",
             Self::WrongSignature => "signature_wrong",
             Self::WrongToken => "token_wrong",
@@ -90,7 +87,6 @@ impl Refusal {
             Self::NotJson => "The content type must be application/json",
             Self::Encoded => "The body must not be compressed",
             Self::Undecodable => "The body cannot be decoded",
-            Self::NotEncrypted => "The body must be encrypted",
             Self::Unsigned => "The signature is missing",
             Self::WrongSignature => "The signature is wrong",
             Self::WrongToken => "The verification token is wrong",

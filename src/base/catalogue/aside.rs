@@ -1,0 +1,55 @@
+//! What the daemon says when nobody asked it a question: welcomes, and answers to presses in cards.
+
+/// One sentence said outside of a turn.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Aside {
+    /// The bot was added to a group.
+    WelcomeGroup {
+        /// The bot's name.
+        bot: String,
+    },
+    /// A private chat with the bot was opened.
+    WelcomePrivate {
+        /// The bot's name.
+        bot: String,
+    },
+    /// Somebody pressed what this bot knows nothing of, or no more.
+    PressUnknown,
+    /// Somebody pressed who may not.
+    PressNotAllowed,
+    /// Somebody pressed while the bot is ending.
+    PressLater,
+}
+
+impl Aside {
+    pub(super) fn zh(&self) -> String {
+        match self {
+            Self::WelcomeGroup { bot } => format!(
+                "大家好，我是 {bot}。需要我时，请在消息里 @ 我并写上问题；发送 @我 /help 查看可用命令。"
+            ),
+            Self::WelcomePrivate { bot } => {
+                format!("你好，我是 {bot}。直接发消息提问即可；发送 /help 查看可用命令。")
+            }
+            Self::PressUnknown => "这个按钮已失效。".to_owned(),
+            Self::PressNotAllowed => "你没有权限使用这个按钮。".to_owned(),
+            Self::PressLater => "机器人暂时不可用，请稍后再点。".to_owned(),
+        }
+    }
+
+    pub(super) fn en(&self) -> String {
+        match self {
+            Self::WelcomeGroup { bot } => format!(
+                "Hello, I am {bot}. When you need me, mention me in a message together with your \
+                 question; mention me with /help for the commands."
+            ),
+            Self::WelcomePrivate { bot } => {
+                format!("Hello, I am {bot}. Just send me your question; /help shows the commands.")
+            }
+            Self::PressUnknown => "This button is not valid any more.".to_owned(),
+            Self::PressNotAllowed => "You may not use this button.".to_owned(),
+            Self::PressLater => {
+                "The bot is not available now; please press again later.".to_owned()
+            }
+        }
+    }
+}

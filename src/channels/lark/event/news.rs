@@ -1,0 +1,59 @@
+//! The events that are no messages and that somebody here acts on.
+
+use serde::Deserialize;
+
+use super::wire::{WireIds, loose};
+use super::{Opened, relation};
+use crate::base::{ChatId, MessageId, UserId};
+use crate::envelope::{ChatKind, Meeting, News};
+
+/// Of all these events what is needed of one of them; what a type does not have is empty.
+#[derive(Debug, Default, Deserialize)]
+struct WireNews {
+    #[serde(default, deserialize_with = "loose")]
+    chat_id: Option<String>,
+    #[serde(default, deserialize_with = "loose")]
+    message_id: Option<String>,
+    #[serde(default)]
+    operator_id: Option<WireIds>,
+    /// Of schema 1.0.
+    #[serde(default)]
+    operator: Option<WireIds>,
+    #[serde(default, deserialize_with = "loose")]
+    operator_tenant_key: Option<String>,
+}
+
+/// What an event tells. One that lacks what nothing can be done without tells nothing.
+pub(super) fn news(opened: &Opened) -> News {
+    let found = match opened.head.event_type.as_deref() {
+        Some("im.chat.member.bot.added_v1") => met(opened, ChatKind::Group),
+        Some("im.chat.access_event.bot_p2p_chat_entered_v1" | "p2p_chat_create") => {
+            met(opened, ChatKind::Private)
+        }
+        Some("im.chat.member.bot.deleted_v1" | "im.chat.disbanded_v1") => {
+            wire(opened).chat_id.map(|chat| News::Parted(ChatId::new(chat)))
+        }
+        Some("im.message.recalled_v1") => {
+            wire(opened).message_id.map(|message| News::TakenBack(MessageId::new(message)))
+        }
+        Some(_) | None => None,
+    };
+    found.unwrap_or(News::Nothing)
+}
+
+fn wire(opened: &Opened) -> WireNews {
+    WireNews::deserialize(&opened.event).unwrap_or_default()
+}
+
+fn met(opened: &Opened, chat_kind: ChatKind) -> Option<News> {
+    let wire = wire(opened);
+    let person = wire.operator_id.or(wire.operator).unwrap_or_default();
+    let own_tenant = opened.head.tenant_key.as_deref();
+    let tenant = wire.operator_tenant_key.as_deref();
+    Some(News::Met(Meeting {
+        chat: ChatId::new(wire.chat_id?),
+        chat_kind,
+        person: UserId::new(person.best()?),
+        relation: relation(own_tenant, tenant, person.user_id.as_deref()),
+    }))
+}

@@ -1,0 +1,128 @@
+//! Card callbacks of both generations.
+//!
+//! Whoever pressed waits for the answer, so nothing in here fails: what is missing or has another
+//! shape is empty.
+
+use serde::{Deserialize, Deserializer};
+use serde_json::{Map, Value};
+
+use super::wire::{WireIds, loose};
+use super::{Opened, Receiver, SENDER_UNKNOWN, TYPE_CARD, relation};
+use crate::base::{ChatId, MessageId, Timestamp, UserId};
+use crate::envelope::{Channel, DedupKey, Press, Pressed};
+
+#[derive(Debug, Default, Deserialize)]
+struct WirePress {
+    #[serde(default, deserialize_with = "lenient")]
+    operator: WireOperator,
+    #[serde(default, deserialize_with = "lenient")]
+    action: WireAction,
+    #[serde(default, deserialize_with = "lenient")]
+    context: WireContext,
+    #[serde(default, deserialize_with = "loose")]
+    host: Option<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct WireOperator {
+    #[serde(flatten)]
+    ids: WireIds,
+    #[serde(default, deserialize_with = "loose")]
+    tenant_key: Option<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct WireAction {
+    #[serde(default, deserialize_with = "loose")]
+    tag: Option<String>,
+    #[serde(default, deserialize_with = "loose")]
+    name: Option<String>,
+    #[serde(default)]
+    value: Value,
+    #[serde(default, deserialize_with = "lenient")]
+    form_value: Map<String, Value>,
+    #[serde(default, deserialize_with = "loose")]
+    option: Option<String>,
+    #[serde(default, deserialize_with = "lenient")]
+    options: Vec<String>,
+    #[serde(default)]
+    input_value: Value,
+    #[serde(default)]
+    checked: Value,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct WireContext {
+    #[serde(default, deserialize_with = "loose")]
+    open_message_id: Option<String>,
+    #[serde(default, deserialize_with = "loose")]
+    open_chat_id: Option<String>,
+}
+
+/// What is of another shape counts as absent.
+fn lenient<'de, D: Deserializer<'de>, T>(input: D) -> Result<T, D::Error>
+where
+    T: Default + for<'any> Deserialize<'any>,
+{
+    Ok(T::deserialize(Value::deserialize(input)?).unwrap_or_default())
+}
+
+/// Decodes a press. `refresh_token` is the header of the first generation that changes only after
+/// a press was answered.
+pub(in crate::channels::lark) fn decode_press(
+    opened: Opened,
+    receiver: Receiver<'_>,
+    refresh_token: Option<&str>,
+) -> Press {
+    let keys = keys(&opened, receiver, refresh_token);
+    let wire = WirePress::deserialize(&opened.event).unwrap_or_default();
+    let operator = &wire.operator;
+    let own_tenant = opened.head.tenant_key.as_deref();
+    let user_id = operator.ids.user_id.as_deref();
+    let message = wire.context.open_message_id;
+    let subject = opened.head.event_id.or_else(|| message.clone()).unwrap_or_default();
+    Press {
+        bot: receiver.bot.clone(),
+        channel: Channel::Lark,
+        event_type: opened.head.event_type.unwrap_or_else(|| TYPE_CARD.to_owned()),
+        subject,
+        keys,
+        operator: UserId::new(operator.ids.best().unwrap_or(SENDER_UNKNOWN)),
+        relation: relation(own_tenant, operator.tenant_key.as_deref(), user_id),
+        chat: wire.context.open_chat_id.map(ChatId::new),
+        message: message.map(MessageId::new),
+        host: wire.host.unwrap_or_default(),
+        pressed: pressed(wire.action),
+    }
+}
+
+fn pressed(action: WireAction) -> Pressed {
+    let mut options = action.options;
+    options.extend(action.option);
+    Pressed {
+        tag: action.tag.unwrap_or_default(),
+        name: action.name.unwrap_or_default(),
+        value: action.value,
+        form: action.form_value,
+        options,
+        input: action.input_value.as_str().map(str::to_owned),
+        checked: action.checked.as_bool(),
+    }
+}
+
+/// Presses are told apart for a short while only, so their keys need no time. The first generation
+/// has no id: its update token is another with every press. The header is not covered by the
+/// signature, so it counts beside the token, never instead.
+fn keys(opened: &Opened, receiver: Receiver<'_>, refresh_token: Option<&str>) -> Vec<DedupKey> {
+    let bot = receiver.bot.as_str();
+    let key = |kind, id: &str| DedupKey::new(Timestamp::default(), &[kind, bot, id]);
+    match (&opened.first_card, &opened.head.event_id) {
+        (Some(update_token), _) => {
+            let mut keys = vec![key("card", update_token)];
+            keys.extend(refresh_token.map(|token| key("card again", token)));
+            keys
+        }
+        (None, Some(event_id)) => vec![key("press", event_id)],
+        (None, None) => vec![key("press", &opened.event.to_string())],
+    }
+}

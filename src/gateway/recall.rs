@@ -1,0 +1,218 @@
+//! Messages that their senders took back, and messages that are the bot's own.
+//!
+//! A recall may come before its message, and the process may end between the two: it is kept
+//! durably for as long as the platform repeats events, and every message and every open turn is
+//! checked against it. What was answered before stays as it is.
+
+use std::collections::{HashSet, VecDeque};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::flow::Gateway;
+use super::notice::not_accepted;
+use super::sessions::Job;
+use crate::base::{BotName, MessageId, Timestamp, Verdict};
+use crate::envelope::{InletError, Notice, Submitted};
+use crate::store::{Change, ClosingV1, Kept, Shelf, StoreError, time_key};
+
+/// The platform repeats events for more than seven hours; dedup keys are kept as long as this.
+const RECALLS_KEPT: Duration = Duration::from_secs(26 * 3600);
+/// At most this many recalls are kept; the oldest go first.
+const RECALLS_MAX: usize = 10_000;
+
+/// A message that was taken back.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct RecalledV1 {
+    bot: BotName,
+    message: MessageId,
+    /// When this was heard of.
+    at: Timestamp,
+}
+
+impl Kept for RecalledV1 {
+    const SHELF: Shelf = Shelf::Recalled;
+}
+
+impl RecalledV1 {
+    fn key(&self) -> String {
+        format!("{}/{}/{}", time_key(self.at), self.bot, self.message)
+    }
+
+    fn id(&self) -> (BotName, MessageId) {
+        (self.bot.clone(), self.message.clone())
+    }
+}
+
+/// The recalls as the process knows them: all that are stored.
+#[derive(Debug, Default)]
+pub(super) struct Recalls {
+    known: Mutex<Known>,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    ids: HashSet<(BotName, MessageId)>,
+    /// By the time at which they were heard of.
+    order: VecDeque<RecalledV1>,
+}
+
+impl Recalls {
+    fn lock(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn contains(&self, bot: &BotName, message: &MessageId) -> bool {
+        let known = self.lock();
+        // Hardly anything is ever taken back: most of the time nothing is to be compared.
+        !known.ids.is_empty() && known.ids.contains(&(bot.clone(), message.clone()))
+    }
+
+    /// Remembers one; `false` if it was known.
+    fn insert(&self, recalled: RecalledV1) -> bool {
+        let mut known = self.lock();
+        let is_new = known.ids.insert(recalled.id());
+        if is_new {
+            known.order.push_back(recalled);
+        }
+        is_new
+    }
+
+    fn remove(&self, recalled: &RecalledV1) {
+        let mut known = self.lock();
+        known.ids.remove(&recalled.id());
+        known.order.retain(|other| other != recalled);
+    }
+
+    /// Forgets what is too old or too many, and returns it.
+    fn expire(&self, now: Timestamp) -> Vec<RecalledV1> {
+        let mut known = self.lock();
+        let mut expired = Vec::new();
+        while let Some(oldest) = known.order.front() {
+            if known.order.len() <= RECALLS_MAX && now.since(oldest.at) < RECALLS_KEPT {
+                break;
+            }
+            expired.extend(known.order.pop_front());
+        }
+        for recalled in &expired {
+            known.ids.remove(&recalled.id());
+        }
+        expired
+    }
+}
+
+impl Gateway {
+    /// Reads the recalls back. Called before anything is served.
+    pub(super) async fn restore_recalls(&self) -> Result<(), StoreError> {
+        let store = self.shared.store.as_ref();
+        for (_key, recalled) in RecalledV1::load_all(store, "", usize::MAX).await? {
+            self.shared.recalls.insert(recalled);
+        }
+        Ok(())
+    }
+
+    /// A message was taken back: what waits or runs for it ends, and what comes later does not
+    /// begin.
+    pub(super) async fn take_back(
+        &self,
+        notice: Notice,
+        message: &MessageId,
+    ) -> Result<Submitted, InletError> {
+        let at = self.shared.clock.now();
+        let recalled = RecalledV1 { bot: notice.bot.clone(), message: message.clone(), at };
+        // Known first, then stored, then the lines: a message that is being accepted meanwhile
+        // finds it known at the latest when its turn begins.
+        if !self.shared.recalls.insert(recalled.clone()) {
+            return Ok(self.repeated(&notice));
+        }
+        let expired = self.shared.recalls.expire(at);
+        let mut changes: Vec<Change> =
+            expired.iter().map(|old| RecalledV1::removal(&old.key())).collect();
+        let stored = match recalled.change(&recalled.key()) {
+            Ok(change) => {
+                changes.push(change);
+                self.shared.store.commit(changes).await
+            }
+            Err(error) => Err(error),
+        };
+        if let Err(error) = stored {
+            self.shared.recalls.remove(&recalled);
+            return Err(not_accepted(&error));
+        }
+        let closing = ClosingV1 { verdict: Verdict::Recalled, reason: String::new() };
+        let bot = &recalled.bot;
+        self.end_turns(&closing, |about| about.bot == bot && about.message == message).await;
+        Ok(self.note(notice))
+    }
+
+    /// Ends what runs and closes what waits. Closing what waits may fail: then it stays in its
+    /// line, and ends as soon as its turn comes.
+    pub(super) async fn end_turns(
+        &self,
+        closing: &ClosingV1,
+        is_meant: impl Fn(&super::sessions::About<'_>) -> bool,
+    ) {
+        for (key, jobs) in self.shared.sessions.end_everywhere(closing, is_meant) {
+            let closes = jobs.iter().map(|job| {
+                job.stop.end(closing);
+                self.closed(job.turn, &job.row, closing.clone(), Vec::new())
+            });
+            let closes: Vec<Change> = closes.collect();
+            let closed = self.shared.store.commit(closes).await;
+            if closed.is_err() && self.shared.sessions.put_back(&key, jobs) {
+                self.start_worker(key);
+            }
+        }
+    }
+
+    /// Why a message starts no work, or no more, whatever it says.
+    pub(super) fn withdrawn(&self, bot: &BotName, message: &MessageId) -> Option<ClosingV1> {
+        let (verdict, reason) = if self.shared.recalls.contains(bot, message) {
+            (Verdict::Recalled, "")
+        } else if self.shared.own_messages.contains(&(bot.clone(), message.clone())) {
+            (Verdict::Filtered, "the bot's own message")
+        } else {
+            return None;
+        };
+        Some(ClosingV1 { verdict, reason: reason.to_owned() })
+    }
+
+    /// Ends a turn whose message was withdrawn before the turn began (or, after a crash, went on).
+    pub(super) fn end_if_withdrawn(&self, job: &Job) {
+        if let Some(closing) = self.withdrawn(&job.row.bot, &job.row.message.id) {
+            job.stop.end(&closing);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn recalled(number: usize, hours: u64) -> RecalledV1 {
+        RecalledV1 {
+            bot: BotName::new("b"),
+            message: MessageId::new(format!("om_{number}")),
+            at: Timestamp::from_millis(hours * 3_600_000),
+        }
+    }
+
+    #[test]
+    fn recalls_are_kept_for_26_hours_and_no_more_than_so_many() {
+        let recalls = Recalls::default();
+        assert!(recalls.insert(recalled(0, 1)) && recalls.insert(recalled(1, 2)));
+        assert!(!recalls.insert(recalled(0, 9)), "it was known");
+        assert!(recalls.expire(Timestamp::from_millis(26 * 3_600_000)).is_empty());
+        let expired = recalls.expire(Timestamp::from_millis(27 * 3_600_000));
+        assert_eq!(expired, [recalled(0, 1)]);
+        let bot = BotName::new("b");
+        assert!(!recalls.contains(&bot, &MessageId::new("om_0")));
+        assert!(recalls.contains(&bot, &MessageId::new("om_1")));
+        assert!(!recalls.contains(&BotName::new("c"), &MessageId::new("om_1")));
+        for number in 2..RECALLS_MAX + 2 {
+            recalls.insert(recalled(number, 2));
+        }
+        assert_eq!(recalls.expire(Timestamp::default()), [recalled(1, 2)]);
+    }
+}

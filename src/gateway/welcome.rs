@@ -1,0 +1,269 @@
+//! The welcome: who the bot is and how to talk to it, once in every chat.
+//!
+//! In a group it comes when the bot is added; in a private chat when it is opened, or with the
+//! first message where the platform does not tell. Record and message are one commit, so that
+//! neither a crash nor a redelivery makes it come twice. Whoever may not talk to the bot is not
+//! welcomed by it. The farewell is in here, too: with it ends what the welcome began.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::admit::{Admission, Circumstances, NOT_IN_USERS, admit};
+use super::bot::BotRuntime;
+use super::flow::Gateway;
+use super::notice::not_accepted;
+use super::outbox::spoken_by_the_daemon;
+use crate::base::{Aside, ChatId, Say, Timestamp, TurnId, UserId, Verdict};
+use crate::envelope::{
+    Addressing, AgentMessage, Channel, ChatKind, Destination, Incoming, InletError, Meeting,
+    Notice, Relation, Sender, SenderKind, Submitted,
+};
+use crate::store::{
+    Acceptance, AdmittedV1, Change, ClosingV1, InboxV1, Kept, Lane, Shelf, StoreError,
+};
+
+/// A chat that was welcomed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct WelcomedV1 {
+    /// When what it was welcomed for happened.
+    at: Timestamp,
+}
+
+impl Kept for WelcomedV1 {
+    const SHELF: Shelf = Shelf::Welcome;
+}
+
+/// A chat as its record is found.
+fn key_of(bot: &BotRuntime, chat: &ChatId) -> String {
+    format!("{}/{chat}", bot.name)
+}
+
+/// A welcome that is planned and not stored.
+struct Planned {
+    turn: TurnId,
+    row: InboxV1,
+    changes: Vec<Change>,
+}
+
+impl Gateway {
+    /// The bot came into a chat.
+    pub(super) async fn meet(
+        &self,
+        bot: &Arc<BotRuntime>,
+        notice: Notice,
+        meeting: &Meeting,
+    ) -> Result<Submitted, InletError> {
+        if !bot.welcome {
+            return Ok(self.note_once(notice));
+        }
+        let visitor = Visitor {
+            person: &meeting.person,
+            relation: meeting.relation,
+            channel: notice.channel,
+            chat: Some(&meeting.chat),
+            chat_kind: meeting.chat_kind,
+        };
+        if let Err((verdict, reason)) = self.admits(bot, &visitor) {
+            return Ok(self.no_work(&bot.name, notice.subject, verdict, reason));
+        }
+        let _guard = self.shared.welcoming.lock().await;
+        let key = key_of(bot, &meeting.chat);
+        let is_welcomed = self.is_welcomed(&key).await;
+        if is_welcomed.map_err(|error| not_accepted(&error))? {
+            return Ok(self.no_work(&bot.name, notice.subject, notice.verdict, "welcomed before"));
+        }
+        let place = Place {
+            channel: notice.channel,
+            chat: meeting.chat.clone(),
+            chat_kind: meeting.chat_kind,
+            at: notice.key.time(),
+        };
+        let planned = self.planned_welcome(bot, &place, Some(notice.subject));
+        let Planned { turn, row, changes } = planned.map_err(|error| not_accepted(&error))?;
+        let submitted = self.store_once(turn, &[notice.key], &row, changes).await?;
+        if submitted != Submitted::Duplicate {
+            self.shared.welcomed.insert(key);
+            self.start_aside(turn, row, false);
+        }
+        Ok(submitted)
+    }
+
+    /// Welcomes the private chat of a message that is about to be worked on, if nobody has.
+    pub(super) async fn welcome_before(
+        &self,
+        bot: &Arc<BotRuntime>,
+        message: &AgentMessage,
+    ) -> Result<(), StoreError> {
+        if !bot.welcome || !message.is_private() {
+            return Ok(());
+        }
+        let destination = message.reply_fn.destination();
+        let key = key_of(bot, &destination.chat);
+        if self.shared.welcomed.contains(&key) {
+            return Ok(());
+        }
+        let _guard = self.shared.welcoming.lock().await;
+        if self.is_welcomed(&key).await? {
+            return Ok(());
+        }
+        let place = Place {
+            channel: destination.channel,
+            chat: destination.chat.clone(),
+            chat_kind: ChatKind::Private,
+            at: message.timestamp,
+        };
+        let Planned { turn, row, changes } = self.planned_welcome(bot, &place, None)?;
+        self.shared.store.commit(changes).await?;
+        self.shared.welcomed.insert(key);
+        self.start_aside(turn, row, false);
+        Ok(())
+    }
+
+    async fn is_welcomed(&self, key: &String) -> Result<bool, StoreError> {
+        if self.shared.welcomed.contains(key) {
+            return Ok(true);
+        }
+        let record = WelcomedV1::load(self.shared.store.as_ref(), key).await?;
+        if record.is_some() {
+            self.shared.welcomed.insert(key.clone());
+        }
+        Ok(record.is_some())
+    }
+
+    fn planned_welcome(
+        &self,
+        bot: &BotRuntime,
+        place: &Place,
+        id: Option<String>,
+    ) -> Result<Planned, StoreError> {
+        let turn = self.next_turn();
+        let destination = Destination {
+            bot: bot.name.clone(),
+            channel: place.channel,
+            chat: place.chat.clone(),
+            reply_to: None,
+            in_thread: false,
+            thread: None,
+        };
+        let id = id.unwrap_or_else(|| turn.to_string());
+        let row = InboxV1 {
+            bot: bot.name.clone(),
+            message: spoken_by_the_daemon(&destination, id),
+            lane: Lane::Delivery,
+            accepted_at: self.shared.clock.now(),
+            closing: Some(ClosingV1 {
+                verdict: Verdict::Answered,
+                reason: "the welcome of this chat".to_owned(),
+            }),
+            admitted: AdmittedV1::default(),
+        };
+        let say = match place.chat_kind {
+            ChatKind::Group => Aside::WelcomeGroup { bot: bot.name.to_string() },
+            ChatKind::Private => Aside::WelcomePrivate { bot: bot.name.to_string() },
+        };
+        let mut changes = vec![Change::PutInbox { turn, row: Box::new(row.clone()) }];
+        changes.extend(Self::sends(bot, turn, &row, &Say::Aside(say).text(bot.locale)));
+        changes.push(WelcomedV1 { at: place.at }.change(&key_of(bot, &place.chat))?);
+        Ok(Planned { turn, row, changes })
+    }
+
+    /// The bot is in a chat no more, or the chat is gone: what is open there ends without a word.
+    /// Should it come back, it is welcomed again.
+    pub(super) async fn part(
+        &self,
+        bot: &Arc<BotRuntime>,
+        notice: Notice,
+        chat: &ChatId,
+    ) -> Result<Submitted, InletError> {
+        let at = notice.key.time();
+        let _guard = self.shared.welcoming.lock().await;
+        let key = key_of(bot, chat);
+        let record = WelcomedV1::load(self.shared.store.as_ref(), &key).await;
+        let record = record.map_err(|error| not_accepted(&error))?;
+        // Events come in any order: this one may be older than a return.
+        let is_old = record.is_some_and(|welcomed| welcomed.at <= at);
+        let forgets = is_old.then(|| WelcomedV1::removal(&key));
+        let accepted = self.shared.store.accept(&[notice.key], forgets.into_iter().collect()).await;
+        match accepted.map_err(|error| not_accepted(&error))? {
+            Acceptance::Duplicate => return Ok(self.repeated(&notice)),
+            Acceptance::New => {}
+        }
+        if is_old {
+            self.shared.welcomed.remove(&key);
+        }
+        let reason = format!("the bot is not in this chat any more ({})", notice.event_type);
+        let closing = ClosingV1 { verdict: Verdict::Failed, reason };
+        let bot = &bot.name;
+        self.end_turns(&closing, |about| {
+            about.bot == bot && about.chat == chat && about.sent_at <= at
+        })
+        .await;
+        Ok(self.note(notice))
+    }
+}
+
+/// Where a welcome goes, and what for.
+struct Place {
+    channel: Channel,
+    chat: ChatId,
+    chat_kind: ChatKind,
+    at: Timestamp,
+}
+
+/// Somebody who did something else than write.
+pub(super) struct Visitor<'a> {
+    pub(super) person: &'a UserId,
+    pub(super) relation: Relation,
+    pub(super) channel: Channel,
+    /// `None`: the platform does not tell; then only a rule for all chats lets them in.
+    pub(super) chat: Option<&'a ChatId>,
+    pub(super) chat_kind: ChatKind,
+}
+
+impl Gateway {
+    /// Whether a visitor could talk to the bot in that chat if they named it; if not, the verdict.
+    /// Who may be let in for a role of theirs counts as let in: the platform is not asked here.
+    pub(super) fn admits(
+        &self,
+        bot: &BotRuntime,
+        visitor: &Visitor<'_>,
+    ) -> Result<(), (Verdict, &'static str)> {
+        let circumstances = Circumstances {
+            is_paired: self.shared.pairings.is_paired(&bot.name, visitor.person),
+            ..Circumstances::default()
+        };
+        match admit(&visitor.as_incoming(bot), &bot.rules, &circumstances) {
+            Admission::Admit(_standing) => Ok(()),
+            Admission::Stranger => Err((Verdict::NotAllowed, NOT_IN_USERS)),
+            Admission::NoWork { verdict, reason } => Err((verdict, reason)),
+        }
+    }
+}
+
+impl Visitor<'_> {
+    /// A message of theirs that names the bot.
+    fn as_incoming(&self, bot: &BotRuntime) -> Incoming {
+        let destination = Destination {
+            bot: bot.name.clone(),
+            channel: self.channel,
+            chat: self.chat.cloned().unwrap_or_else(|| ChatId::new("")),
+            reply_to: None,
+            in_thread: false,
+            thread: None,
+        };
+        let id = self.person.clone();
+        let message = AgentMessage {
+            sender: Sender { id, kind: SenderKind::User, display_name: None },
+            ..spoken_by_the_daemon(&destination, String::new())
+        };
+        let addressing = Addressing {
+            chat_kind: self.chat_kind,
+            mentions_bot: true,
+            mentions_all: false,
+            sender: self.relation,
+            sender_ids: vec![self.person.clone()],
+        };
+        Incoming { bot: bot.name.clone(), message, keys: Vec::new(), addressing }
+    }
+}
