@@ -5,3 +5,7 @@
 mod config;
 #[cfg(test)]
 mod dedup;
+#[cfg(test)]
+mod parse;
+#[cfg(test)]
+mod transport;

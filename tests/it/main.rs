@@ -4,11 +4,15 @@
 #[cfg(test)]
 mod admin;
 #[cfg(test)]
+mod cards;
+#[cfg(test)]
 mod cases;
 #[cfg(test)]
 mod commands;
 #[cfg(test)]
 mod engine;
+#[cfg(test)]
+mod events;
 #[cfg(test)]
 mod failed;
 #[cfg(test)]
@@ -31,6 +35,8 @@ mod platform;
 #[cfg(test)]
 mod queue;
 #[cfg(test)]
+mod recalls;
+#[cfg(test)]
 mod retention;
 #[cfg(test)]
 mod slow;
@@ -43,5 +49,7 @@ mod talk;
 mod verdicts;
 #[cfg(test)]
 mod webhook;
+#[cfg(test)]
+mod welcome;
 #[cfg(test)]
 mod working;

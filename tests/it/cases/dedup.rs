@@ -1,12 +1,12 @@
 //! Cases about messages that come twice, or are wanted twice.
 
-use larkspur::playground::{PushRecord, RetryEventId};
-use serde_json::Value;
+use larkspur::playground::{AppSettings, PushRecord, RetryEventId, Say};
+use serde_json::{Value, json};
 
 use crate::failed::{failed_turns, replay};
 use crate::llm_script::{Mode, Turn};
-use crate::stage::Stage;
-use crate::talk::bot_lines;
+use crate::stage::{Options, Stage};
+use crate::talk::{asked, barrier, bot_lines, late, text};
 
 /// The payload of what failed is kept and shown; the platform's repetition is a duplicate that
 /// says why; an operator's repetition runs, once.
@@ -43,4 +43,90 @@ async fn p189_what_failed_keeps_its_payload_and_is_done_again_once() {
     let failed = failed_turns(&stage);
     assert_eq!(failed[0]["replayed"], first["replayed"][0]["turn"], "it is marked: {failed:?}");
     assert_ne!(failed[0]["replayed"], Value::Null);
+}
+
+/// A webhook retry makes a slow turn run twice.
+#[tokio::test(flavor = "multi_thread")]
+async fn p001_a_slow_turn_is_acknowledged_at_once_and_runs_once_whatever_is_sent_again() {
+    let mut stage = Stage::new().await;
+    stage.model.set_mode(Mode::script([late(1500, "done")]));
+    let group = stage.sim.group("team", &["ann"]).chat_id;
+    let question = stage.sim.asks("ann", &group, "status of the build").unwrap();
+    asked(&stage, 1).await;
+    // The turn is still at work, and the platform has its answer.
+    let first = stage.sim.pushes_of(&question);
+    assert_eq!(first.len(), 1);
+    assert!(first[0].delivered(), "{first:?}");
+    let again = stage.sim.duplicate(&question, 1, RetryEventId::Same).await.unwrap();
+    assert!(again.iter().all(PushRecord::delivered));
+    assert_eq!(stage.answer(&question).await, "done");
+    stage.verdict(&question, "answered").await;
+    for hours in [0, 1, 6] {
+        stage.kill();
+        let offset = (hours * 3_600_000).to_string();
+        stage.start(&[("LARKSPUR_CLOCK_OFFSET_MS", &offset)]).await;
+        let again = stage.sim.duplicate(&question, 2, RetryEventId::Same).await.unwrap();
+        assert!(again.iter().all(PushRecord::delivered));
+    }
+    barrier(&stage, "ann", &group).await;
+    assert_eq!(stage.sim.answers_to(&question).len(), 1);
+    assert_eq!(stage.model.requests().len(), 2);
+    let duplicates = stage.log().matches("an event was delivered again").count();
+    assert_eq!(duplicates, 7);
+}
+
+/// A shared dedup table hides a message from the second bot.
+#[tokio::test(flavor = "multi_thread")]
+async fn p005_two_bots_that_are_both_mentioned_answer_once_each() {
+    let mut stage = Stage::set(Options::default()).await;
+    let app = AppSettings {
+        app_id: "cli_b".to_owned(),
+        name: "helper-bot".to_owned(),
+        event_url: stage.url("/lark/helper/events"),
+        ..AppSettings::default()
+    };
+    stage.sim.add_app(&app).unwrap();
+    let helper = std::fs::read_to_string(stage.path("bots/assistant.toml"))
+        .unwrap()
+        .replace("\"assistant\"", "\"helper\"")
+        .replace(&stage.sim.app_id(), "cli_b");
+    std::fs::write(stage.path("bots/helper.toml"), helper).unwrap();
+    stage.start(&[]).await;
+    let group = stage.sim.group("team", &["ann"]).chat_id;
+    stage.sim.change_chat(&group, |chat| chat.bots.push("cli_b".to_owned())).unwrap();
+    let both = stage.sim.says("ann", &group, "@{bot} @{cli_b} status?").unwrap();
+    stage.answers_of(&both, 2).await;
+    let again = stage.sim.duplicate(&both, 5, RetryEventId::New).await.unwrap();
+    assert_eq!(again.len(), 10, "of both apps");
+    assert!(again.iter().all(PushRecord::delivered));
+    barrier(&stage, "ann", &group).await;
+    let last = stage.sim.says("ann", &group, "@{cli_b} the very last?").unwrap();
+    stage.answers(&last).await;
+    let mut senders: Vec<String> =
+        stage.sim.answers_to(&both).into_iter().map(|answer| answer.sender).collect();
+    senders.sort_unstable();
+    assert_eq!(senders, ["gateway-bot", "helper-bot"]);
+}
+
+/// The echo of the bot's own send shows a user as its sender.
+#[tokio::test(flavor = "multi_thread")]
+async fn p042_what_the_bot_sent_is_its_own_whoever_is_said_to_have_sent_it() {
+    let stage = Stage::new().await;
+    let chat = stage.sim.p2p("ann").chat_id;
+    let question = stage.sim.says("ann", &chat, "hello").unwrap();
+    let out = stage.answers(&question).await.remove(0).message_id;
+    stage.verdict(&question, "answered").await;
+    let ann = stage.sim.user("ann").open_id;
+    for sender in [json!({"open_id": ann}), json!({"open_id": stage.sim.bot_open_id()})] {
+        let patch = json!({"event": {
+            "sender": {"sender_type": "user", "sender_id": sender},
+            "message": {"message_id": out},
+        }});
+        stage.sim.say(&Say::new("ann", &chat, "answer to: hello").with_overrides(patch)).unwrap();
+    }
+    barrier(&stage, "ann", &chat).await;
+    assert_eq!(bot_lines(&stage, &chat).len(), 2);
+    assert_eq!(stage.model.requests().len(), 2);
+    assert!(stage.sim.pushes().iter().all(PushRecord::delivered));
+    assert_eq!(text(&stage.why(&out), "verdict"), "answered", "it is known as the answer it is");
 }
