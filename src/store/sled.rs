@@ -10,15 +10,17 @@
 //!   database is opened again before its next use, and what the batch overwrote is put back.
 //! - A kill during start leaves a half snapshot that stops every later start (`open`).
 //! - It repairs damaged files by cutting them: repairs happen in a copy (`repair`).
+//! - It takes a log that was cut for one that was never longer: a witness tells (`witness`).
 //!
 //! The folder: `store/` is sled's, `lock` keeps a second process out, `creating` is there until
-//! `format` says that the store was created and with which format, `reserve` is space for a start
-//! on a full disk (`folder`).
+//! `format` says that the store was created and with which format, `acknowledged` how far it had
+//! come, `reserve` is space for a start on a full disk (`folder`).
 
 mod chunk;
 mod folder;
 mod open;
 mod repair;
+mod witness;
 
 use std::fs::File;
 use std::ops::ControlFlow;
@@ -138,7 +140,13 @@ impl SledEngine {
 
     fn write(&self, batch: &Batch, sync: Sync) -> Result<(), StoreError> {
         // Nothing is changed if the reads before the write fail.
-        let (writes, undo) = self.with(|opened| chunk::expand(&opened.db, batch))?;
+        let (commit, (writes, undo)) = self.with(|opened| {
+            let commit = match sync {
+                Sync::Now => Some(witness::stored(&opened.db)?.saturating_add(1)),
+                Sync::Later => None,
+            };
+            Ok((commit, chunk::expand(&opened.db, batch, commit)?))
+        })?;
         let written = self.with(|opened| {
             {
                 let _no_reader = self.pieces.write().unwrap_or_else(PoisonError::into_inner);
@@ -158,10 +166,18 @@ impl SledEngine {
             Sync::Now => self.finish_creation(),
             Sync::Later => Ok(()),
         });
-        if written.is_err() {
-            self.fail(undo);
+        match (&written, commit) {
+            (Ok(()), Some(commit)) => self.acknowledge(commit),
+            (Ok(()), None) => {}
+            (Err(_failed), _) => self.fail(undo),
         }
         written
+    }
+
+    fn acknowledge(&self, commit: u64) {
+        if let State::Open { opened, .. } = &*self.state() {
+            opened.witness.acknowledge(commit);
+        }
     }
 
     /// After the first commit: makes the files themselves durable, then says so in `format`.

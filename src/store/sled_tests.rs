@@ -210,6 +210,38 @@ fn data_without_its_format_is_not_taken_for_an_interrupted_creation() {
 }
 
 #[test]
+fn a_store_that_is_older_than_what_was_acknowledged_is_refused() {
+    let disk = OnDisk::default();
+    disk.fill(300);
+    let older = files(&disk);
+    let engine = SledEngine::open(&disk.data_dir()).unwrap();
+    let mut batch = Batch::default();
+    batch.put(row_key(1000), row(1000));
+    engine.apply(&batch).unwrap();
+    engine.apply(&batch).unwrap();
+    engine.close();
+    fs::remove_dir_all(disk.file("store")).unwrap();
+    fs::create_dir(disk.file("store")).unwrap();
+    for (name, bytes) in older {
+        fs::write(disk.file("store").join(name), bytes).unwrap();
+    }
+    let error = SledEngine::open(&disk.data_dir()).unwrap_err().to_string();
+    assert!(error.contains("the last 2 of its acknowledged commits are missing"), "{error}");
+    fs::remove_file(disk.file("acknowledged")).unwrap();
+    assert_eq!(disk.rows(), 300);
+}
+
+#[test]
+fn a_witness_that_makes_no_sense_stops_no_start() {
+    let disk = OnDisk::default();
+    disk.fill(300);
+    for content in ["", "half a num", "000000000000"] {
+        fs::write(disk.file("acknowledged"), content).unwrap();
+        assert_eq!(disk.rows(), 300);
+    }
+}
+
+#[test]
 fn a_repair_that_was_interrupted_is_taken_back() {
     let disk = OnDisk::default();
     disk.fill(300);

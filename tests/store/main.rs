@@ -2,9 +2,13 @@
 //! clearly why not. And its conformance suite over redb: the engine can be replaced.
 
 #[cfg(test)]
+mod cuts;
+#[cfg(test)]
 #[expect(dead_code, reason = "the kill tests need moments, these do not")]
 #[path = "../support/dice.rs"]
 mod dice;
+#[cfg(test)]
+mod place;
 #[cfg(test)]
 mod power;
 #[cfg(test)]

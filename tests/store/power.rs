@@ -5,9 +5,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use tempfile::TempDir;
-
 use crate::dice::Dice;
+use crate::place::Place;
 use crate::power_cut::{Disk, Op, Recording};
 use crate::work::{self, Size, Work};
 
@@ -75,29 +74,6 @@ impl Task {
     }
 }
 
-/// A folder with the data in `data` and a file `acknowledged` with a byte for each round.
-struct Place(TempDir);
-
-impl Place {
-    fn new() -> Self {
-        // In memory, if that is possible: nothing of this is to be kept.
-        let memory = Path::new("/dev/shm");
-        Self(if memory.is_dir() {
-            tempfile::tempdir_in(memory).unwrap()
-        } else {
-            tempfile::tempdir().unwrap()
-        })
-    }
-
-    fn folder(&self) -> &Path {
-        self.0.path()
-    }
-
-    fn data(&self) -> PathBuf {
-        self.0.path().join("data")
-    }
-}
-
 /// The process that the others record; run by itself, it is a test too.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn acknowledged_work_is_there() {
@@ -106,7 +82,7 @@ async fn acknowledged_work_is_there() {
     let (folder, task) = Task::given().unwrap_or((place.folder().to_owned(), own));
     let work = task.work();
     let store = work::open(&folder.join("data")).unwrap();
-    let mut acknowledged = fs::File::create(folder.join("acknowledged")).unwrap();
+    let mut acknowledged = fs::File::create(folder.join("rounds")).unwrap();
     // Of the first round something may be there, if this goes on where another process ended.
     let mut there = work.compare(&store, task.from).await.unwrap();
     for round in task.from..task.to {
@@ -149,7 +125,7 @@ impl<'a> Played<'a> {
         for op in &self.recording.ops[self.moment..moment] {
             self.disk.play(op);
             match op {
-                Op::Make { path, inode, .. } if path.ends_with("acknowledged") => {
+                Op::Make { path, inode, .. } if path.ends_with("rounds") => {
                     self.acknowledged = Some(*inode);
                 }
                 Op::Write { inode, .. } if Some(*inode) == self.acknowledged => self.rounds += 1,
@@ -214,8 +190,8 @@ async fn a_power_cut_at_the_creation_loses_nothing_acknowledged() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_power_cut_at_work_loses_nothing_acknowledged() {
     let mut dice = Dice::seeded("power cuts at work");
-    for kind in [Kind::Large, Kind::Noisy] {
-        let task = Task { seed: dice.next(), from: 0, to: 100, kind };
+    for (kind, to) in [(Kind::Large, 100), (Kind::Noisy, 60)] {
+        let task = Task { seed: dice.next(), from: 0, to, kind };
         let place = Place::new();
         let recording = task.recorded(&place);
         let (written, log) = (written(&recording), fs::metadata(place.data().join("store/db")));
@@ -245,7 +221,7 @@ async fn cut_again(cuts: usize, damage: impl Fn(&Path), dice: &mut Dice) -> Tall
         let mut played = Played::new(first, &recording);
         played.until(recording.ops.len() / 2 + dice.size_below(recording.ops.len() / 2));
         let (place, _how) = played.cut(dice);
-        fs::remove_file(place.folder().join("acknowledged")).unwrap_or_default();
+        fs::remove_file(place.folder().join("rounds")).unwrap_or_default();
         damage(&place.data().join("store"));
         let second = Task { from: played.rounds, to: (played.rounds + 2).min(40), ..first };
         let recording = second.recorded(&place);

@@ -7,6 +7,7 @@
 use std::sync::{PoisonError, RwLock};
 
 use super::Batch;
+use super::witness::COMMIT_KEY;
 
 /// The longest value that is stored in one piece.
 const PIECE_BYTES_MAX: usize = 4096;
@@ -65,10 +66,11 @@ pub(super) fn whole(
     Ok(Some(value))
 }
 
-/// `batch` as sled gets it, and the batch that takes it back.
+/// `batch` as sled gets it, with its number if it has one, and the batch that takes it back.
 pub(super) fn expand(
     db: &sled::Db,
     batch: &Batch,
+    commit: Option<u64>,
 ) -> Result<(sled::Batch, sled::Batch), sled::Error> {
     let mut out = Expanded { db, writes: sled::Batch::default(), undo: sled::Batch::default() };
     for (key, value) in batch.iter() {
@@ -95,6 +97,9 @@ pub(super) fn expand(
             stale -= 1;
             out.set(piece_key(key, stale), None)?;
         }
+    }
+    if let Some(commit) = commit {
+        out.set(COMMIT_KEY.to_vec(), Some(&commit.to_be_bytes()))?;
     }
     Ok((out.writes, out.undo))
 }

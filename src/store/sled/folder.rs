@@ -64,6 +64,11 @@ impl Folder {
         File::open(&self.root)?.sync_all()
     }
 
+    /// The number of the commit acknowledged last.
+    pub(super) fn acknowledged(&self) -> PathBuf {
+        self.root.join("acknowledged")
+    }
+
     fn format(&self) -> PathBuf {
         self.root.join("format")
     }

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use super::folder::{Folder, Snapshots, refused};
 use super::repair;
+use super::witness::{self, Witness};
 use crate::store::kv::FORMAT_KEY;
 use crate::store::port::StoreError;
 use crate::telemetry::Event;
@@ -26,6 +27,7 @@ const RELEASE_WAIT: Duration = Duration::from_millis(20);
 pub(super) struct Opened {
     pub(super) db: sled::Db,
     pub(super) log: File,
+    pub(super) witness: Witness,
 }
 
 impl Opened {
@@ -87,12 +89,32 @@ pub(super) fn open(folder: &Folder, created: bool) -> Result<Opened, StoreError>
         Err(failure) => return Err(failure.into_error(folder)),
     };
     let log = File::open(folder.log()).map_err(refused)?;
-    let opened = Opened { db, log };
-    if created && let Err(cause) = holds_format(&opened.db) {
+    let witness = Witness::open(&folder.acknowledged()).map_err(refused)?;
+    let opened = Opened { db, log, witness };
+    if created && let Err(cause) = holds_everything(folder, &opened.db) {
         let_go(opened);
         return Err(broken(folder, cause));
     }
     Ok(opened)
+}
+
+/// Whether the format is there, and the commit that was acknowledged last.
+fn holds_everything(folder: &Folder, db: &sled::Db) -> Result<(), String> {
+    holds_format(db)?;
+    let stored = match catch_unwind(AssertUnwindSafe(|| witness::stored(db))) {
+        Ok(stored) => stored.map_err(|error| error.to_string())?,
+        Err(panic) => return Err(panic_text(&*panic)),
+    };
+    let file = folder.acknowledged();
+    let lost = witness::acknowledged(&file).saturating_sub(stored);
+    if lost > 0 {
+        return Err(format!(
+            "the last {lost} of its acknowledged commits are missing, because it was cut or is an \
+             older copy (to do without them, remove {})",
+            file.display()
+        ));
+    }
+    Ok(())
 }
 
 fn attempt_with_reserve(folder: &Folder) -> Result<sled::Db, Failure> {
