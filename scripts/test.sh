@@ -38,6 +38,15 @@ else
     skipped="cargo-deny could not be installed: licences and duplicates are not checked"
 fi
 
+# Tests of a full and of a failing disk mount one; without the right to do so they say SKIPPED.
+probe="$(mktemp -d)"
+if mount -t tmpfs -o size=1m tmpfs "$probe" 2>/dev/null; then
+    umount "$probe"
+else
+    skipped="${skipped:+$skipped; }nothing may be mounted here: full and failing disks are not tested"
+fi
+rmdir "$probe"
+
 step "tests"
 if command -v cargo-nextest >/dev/null 2>&1; then
     cargo nextest run --locked --features test-support "$@"

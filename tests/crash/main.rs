@@ -1,11 +1,14 @@
-//! The daemon is killed at every named point and at random moments, and must neither lose nor
-//! double nor invent nor reorder an answer.
+//! The daemon is killed at every named point and at random moments, and its disk fails: it must
+//! neither lose nor double nor invent nor reorder an answer.
 
 #[cfg(test)]
 mod chatter;
 #[cfg(test)]
+#[expect(dead_code, reason = "the store's tests need sizes, these do not")]
 #[path = "../support/dice.rs"]
 mod dice;
+#[cfg(test)]
+mod disk;
 #[cfg(test)]
 mod doubt;
 #[cfg(test)]
@@ -19,6 +22,9 @@ mod oracle;
 mod points;
 #[cfg(test)]
 mod random_kills;
+#[cfg(test)]
+#[path = "../support/small_disk.rs"]
+mod small_disk;
 #[cfg(test)]
 #[path = "../support/stage.rs"]
 mod stage;
