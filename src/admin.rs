@@ -11,4 +11,4 @@ mod store;
 pub use auth::Guard;
 pub use events::events_router;
 pub use routes::{Metrics, Readiness, router};
-pub use store::store_router;
+pub use store::{Upkeep, store_router};

@@ -9,10 +9,13 @@ mod drain;
 mod readiness;
 mod run;
 mod server;
+mod upkeep;
 mod usage;
 
+pub use crate::store::{CopyError, StoreError};
 pub use ask::{Answer, ask};
 pub use build::{AppError, TestSupport};
 pub use drain::termination;
 pub use run::{App, Bound};
 pub use server::serve;
+pub use upkeep::{StoreReport, export_stopped, repair, restore, verify_copy};

@@ -9,6 +9,7 @@
 
 #[cfg(any(test, feature = "test-support"))]
 pub mod conformance;
+mod copy;
 mod expiry;
 mod kept;
 mod kv;
@@ -18,7 +19,9 @@ mod record;
 mod retention;
 mod sled;
 
-pub use self::sled::open_sled;
+pub use self::kv::{check_row, kind_of};
+pub use self::sled::{holds_data, open_sled, restore_sled};
+pub use copy::{CopyError, Exporter, Row, Snapshot, read_copy};
 pub use expiry::{Cursor, Expired, Expiring, ExpiryStep};
 pub use kept::{Kept, Shelf, time_key};
 pub use kv::{Batch, Direction, Engine, FORMAT, KeyRange, KvStore, NOTES_MAX, Visit};

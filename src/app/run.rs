@@ -18,7 +18,7 @@ use super::build::{AppError, Parts, TestSupport, lark_settings};
 use super::readiness::AppReadiness;
 use super::usage::Usage;
 use super::{drain, server};
-use crate::admin::{self, Guard, Metrics};
+use crate::admin::{self, Guard, Metrics, Upkeep};
 use crate::base::problem::Severity;
 use crate::base::{BotName, Clock, Problem, Secret, Timestamp};
 use crate::channels::lark::{
@@ -116,7 +116,12 @@ impl App {
         };
         let sweeper = self.sweeper(&store, &tasks);
         let router = self.router(&gateway, &bots.lark, readiness, bound)?;
-        let router = router.merge(admin::store_router(Arc::clone(&sweeper), self.guard(bound)?));
+        let router = router.merge(admin::store_router(Upkeep {
+            store: Arc::clone(&store),
+            clock: Arc::clone(&self.clock),
+            sweeper: Arc::clone(&sweeper),
+            guard: self.guard(bound)?,
+        }));
         for bot in bots.lark.all() {
             learn_identity(bot, &tasks);
         }

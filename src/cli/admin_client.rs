@@ -1,6 +1,8 @@
 //! Asks the running daemon, at the address and with the token that it left in the data folder.
 
 use std::fs;
+use std::io::Write;
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -10,6 +12,8 @@ use crate::net::{HttpFactory, HttpSettings, read_capped};
 
 /// The longest answer, in bytes.
 const ANSWER_BYTES_MAX: usize = 1 << 20;
+/// The longest time for a copy of the store.
+const DOWNLOAD_TIMEOUT: Duration = Duration::from_secs(3600);
 
 /// No answer that could be used.
 #[derive(Debug)]
@@ -91,6 +95,38 @@ pub(super) async fn ask(settings: &Settings, verb: Verb, path: &str) -> Result<V
         text: format!("the daemon at {address} answers {status}"),
         code: code.unwrap_or_default(),
     })
+}
+
+/// Writes what the daemon sends to `out`, as it comes.
+///
+/// # Errors
+/// Nobody answers, the daemon refuses or breaks off, or `out` does not take it.
+pub(super) async fn download(
+    settings: &Settings,
+    path: &str,
+    out: &mut dyn Write,
+) -> Result<(), Unanswered> {
+    let no_daemon = Unanswered::NoDaemon;
+    let (address, token) = address_and_token(settings).map_err(no_daemon)?;
+    let client = HttpFactory::new(HttpSettings::default()).client_within(DOWNLOAD_TIMEOUT);
+    let client = client.map_err(|error| no_daemon(error.to_string()))?;
+    let request = client.get(format!("http://{address}{path}")).bearer_auth(token);
+    let mut response = request.send().await.map_err(|_error| {
+        no_daemon(format!("the data folder is in use, but no daemon answers at {address}"))
+    })?;
+    let status = response.status();
+    if !status.is_success() {
+        let text = format!("the daemon at {address} answers {status}");
+        return Err(Unanswered::Refused { text, code: String::new() });
+    }
+    let broke_off = |_error| no_daemon(format!("the daemon at {address} broke off"));
+    while let Some(chunk) = response.chunk().await.map_err(broke_off)? {
+        out.write_all(&chunk).map_err(|error| Unanswered::Refused {
+            text: format!("the copy cannot be written: {error}"),
+            code: String::new(),
+        })?;
+    }
+    Ok(())
 }
 
 fn address_and_token(settings: &Settings) -> Result<(String, String), String> {

@@ -82,6 +82,23 @@ pub(super) enum EventsCommand {
 
 #[derive(Debug, Subcommand)]
 pub(super) enum StoreCommand {
+    /// Write a copy of everything that is stored, as JSON Lines; the daemon may run meanwhile
+    Export {
+        /// The file; `-` for standard output
+        file: PathBuf,
+    },
+    /// Write a copy and read it back: to a file, or under a name with the time into a folder
+    Backup {
+        /// A file that does not exist yet, or a folder
+        target: PathBuf,
+    },
+    /// Put a copy into the empty data folder; the daemon must not run
+    Restore {
+        /// What `export` or `backup` wrote
+        file: PathBuf,
+    },
+    /// Repair the data where that can be done and read every record; the daemon must not run
+    Repair(Output),
     /// Have the running daemon delete now what its retention no longer keeps
     Expire(Output),
 }

@@ -1,17 +1,166 @@
 //! `larkspur store`: looking after the data.
 
-use serde_json::Value;
+use std::fs::{self, File, OpenOptions};
+use std::io::{BufWriter, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
 
-use super::admin_client::{Verb, ask, path_to};
+use serde_json::{Value, json};
+
+use super::admin_client::{Verb, ask, download, path_to};
 use super::arguments::{Output, StoreCommand};
 use super::{Exit, complain, say};
-use crate::config::Settings;
+use crate::app::{self, CopyError, StoreError, StoreReport};
+use crate::base::{Clock, Disposition, SystemClock};
+use crate::config::{Settings, StoreEngine};
+use crate::telemetry::{self, LogFormat};
+
+/// Why a command ended without its work done.
+struct Undone(String, Exit);
+
+impl From<CopyError> for Undone {
+    fn from(error: CopyError) -> Self {
+        let exit = match &error {
+            CopyError::Store(error) => match error.disposition() {
+                Disposition::Retry { .. } | Disposition::Fatal => Exit::TryLater,
+                Disposition::Reject => Exit::Failed,
+            },
+            CopyError::NotACopy { .. }
+            | CopyError::NotEmpty { .. }
+            | CopyError::NoData { .. }
+            | CopyError::File { .. } => Exit::Failed,
+        };
+        Self(error.to_string(), exit)
+    }
+}
+
+fn refused(error: &std::io::Error, file: &Path) -> Undone {
+    Undone(format!("{}: {error}", file.display()), Exit::Failed)
+}
 
 /// Runs one of the commands.
 pub(super) async fn run(settings: Settings, what: StoreCommand) -> Exit {
-    match what {
-        StoreCommand::Expire(output) => expire(&settings, output).await,
+    let done = match what {
+        StoreCommand::Expire(output) => return expire(&settings, output).await,
+        _ if settings.store == StoreEngine::Memory => {
+            let text = "the configuration keeps nothing on the disk (store.engine = \"memory\")";
+            Err(Undone(text.to_owned(), Exit::Failed))
+        }
+        StoreCommand::Export { file } if file == Path::new("-") => {
+            export(&settings, &mut std::io::stdout()).await.map(|()| Exit::Done)
+        }
+        StoreCommand::Export { file } => export_to(&settings, &file).await.map(|()| Exit::Done),
+        StoreCommand::Backup { target } => backup(&settings, &target).await,
+        StoreCommand::Restore { file } => restore(&settings, &file),
+        StoreCommand::Repair(output) => repair(&settings, output).await,
+    };
+    done.unwrap_or_else(|Undone(text, exit)| {
+        complain(&format!("larkspur: {text}"));
+        exit
+    })
+}
+
+/// From the data folder, or from the daemon that has it open.
+async fn export(settings: &Settings, out: &mut dyn Write) -> Result<(), Undone> {
+    match app::export_stopped(settings, out).await {
+        Err(CopyError::Store(StoreError::InUse { .. })) => {
+            let copied = download(settings, &path_to(&["store", "export"]), out).await;
+            copied.map_err(|error| Undone(error.text().to_owned(), Exit::TryLater))
+        }
+        other => Ok(other?),
     }
+}
+
+/// Into a file that appears when it is whole. Only its owner may read it: it holds what people
+/// wrote.
+async fn export_to(settings: &Settings, file: &Path) -> Result<(), Undone> {
+    let mut draft = file.as_os_str().to_owned();
+    draft.push(".part");
+    let draft = PathBuf::from(draft);
+    let io = |error: std::io::Error| refused(&error, &draft);
+    let opened =
+        OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&draft);
+    let mut out = BufWriter::new(opened.map_err(io)?);
+    let written = async {
+        export(settings, &mut out).await?;
+        out.flush().map_err(io)?;
+        out.get_ref().sync_all().map_err(io)?;
+        Ok(app::verify_copy(&draft)?)
+    };
+    let rows = match written.await {
+        Ok(rows) => rows,
+        Err(undone) => {
+            fs::remove_file(&draft).unwrap_or_default();
+            return Err(undone);
+        }
+    };
+    fs::rename(&draft, file).map_err(io)?;
+    sync_folder_of(file).map_err(io)?;
+    say(&format!("{}: {rows} records. It holds what people wrote.", file.display()));
+    Ok(())
+}
+
+fn sync_folder_of(file: &Path) -> std::io::Result<()> {
+    match file.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => File::open(folder)?.sync_all(),
+        _here => File::open(".")?.sync_all(),
+    }
+}
+
+async fn backup(settings: &Settings, target: &Path) -> Result<Exit, Undone> {
+    let file = if target.is_dir() {
+        let now = SystemClock::default().now().to_string().replace([':', '-'], "");
+        target.join(format!("larkspur-{now}.jsonl"))
+    } else {
+        target.to_owned()
+    };
+    if file.exists() {
+        let text = format!("{} is there already; a backup replaces nothing", file.display());
+        return Err(Undone(text, Exit::Failed));
+    }
+    export_to(settings, &file).await?;
+    say(&format!(
+        "Put it into an empty data folder with: larkspur store restore {}",
+        file.display()
+    ));
+    Ok(Exit::Done)
+}
+
+fn restore(settings: &Settings, file: &Path) -> Result<Exit, Undone> {
+    let rows = tokio::task::block_in_place(|| app::restore(settings, file))?;
+    say(&format!("{rows} records are in {}.", settings.data_dir.display()));
+    Ok(Exit::Done)
+}
+
+async fn repair(settings: &Settings, output: Output) -> Result<Exit, Undone> {
+    // What the repair does is an event, and its count tells how often.
+    let counters = telemetry::init("warn", LogFormat::Text);
+    let report = app::repair(settings).await?;
+    let repairs = counters.count("store_repaired");
+    let StoreReport { records, unreadable, examples } = &report;
+    if output.json {
+        let report = json!({
+            "records": records, "unreadable": unreadable, "examples": examples, "repairs": repairs,
+        });
+        say(&report.to_string());
+    } else {
+        let kinds: Vec<String> =
+            records.iter().map(|(kind, count)| format!("{kind} {count}")).collect();
+        say(&format!("Records: {}.", kinds.join(", ")));
+        say(&match repairs {
+            0 => "Nothing had to be repaired.".to_owned(),
+            repairs => format!("Repairs: {repairs}; they are listed above."),
+        });
+        for example in examples {
+            say(example);
+        }
+        if *unreadable > 0 {
+            say(&format!(
+                "Records that cannot be read: {unreadable}. The daemon leaves them out and goes on."
+            ));
+        }
+    }
+    Ok(if *unreadable == 0 { Exit::Done } else { Exit::Failed })
 }
 
 async fn expire(settings: &Settings, output: Output) -> Exit {

@@ -3,6 +3,7 @@
 //! An engine's tests write `larkspur::store_conformance!(Setup)`, where `Setup: Subject`. The suite
 //! reports by panicking. It only sees the port, so it holds for any implementation.
 
+mod copies;
 mod expiry;
 mod model;
 pub(super) mod sample;
@@ -13,6 +14,9 @@ use super::{Acceptance, Change, Found, Shelf, Store, StoreError};
 use crate::base::{MessageId, Timestamp, TurnId};
 use crate::envelope::DedupKey;
 
+pub use copies::{
+    a_copy_holds_everything_as_it_was_when_it_began, a_second_copy_at_the_same_time_is_refused,
+};
 pub use expiry::{
     a_conversation_expires_when_nobody_continues_it,
     a_dedup_key_of_an_unknown_acceptance_is_kept_from_when_it_is_met,
@@ -60,6 +64,8 @@ macro_rules! store_conformance {
             receipts_and_the_ledger_expire_and_open_turns_do_not,
             a_conversation_expires_when_nobody_continues_it,
             notes_and_shelves_expire_by_their_own_time,
+            a_copy_holds_everything_as_it_was_when_it_began,
+            a_second_copy_at_the_same_time_is_refused,
             a_closed_store_answers_closed,
             everything_is_there_after_opening_again,
         );

@@ -19,11 +19,13 @@
 //! records stand together. Records are JSON behind a version byte. What is too old (`expire`) goes
 //! when [`Store::expire`] is called.
 
+mod check;
 mod commit;
 mod engine;
 mod expire;
 mod key;
 mod read;
+mod snapshot;
 mod value;
 
 use std::ops::ControlFlow;
@@ -37,6 +39,8 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use self::commit::{Committer, Request, Step, Write};
 use self::expire::Rule;
+use self::snapshot::{Copies, KvSnapshot};
+use super::copy::Snapshot;
 use super::expiry::{Expired, ExpiryStep};
 use super::kept::Shelf;
 use super::port::{Acceptance, Change, Found, Store, StoreError};
@@ -46,6 +50,7 @@ use crate::envelope::DedupKey;
 use crate::task::TaskSet;
 use crate::telemetry::Event;
 
+pub use self::check::{check_row, kind_of};
 pub use self::engine::{Batch, Direction, Engine, KeyRange, Visit};
 pub(super) use self::key::FORMAT_KEY;
 
@@ -66,6 +71,7 @@ pub struct KvStore<E: Engine> {
     ended: watch::Receiver<bool>,
     next_note: Arc<AtomicU32>,
     is_accepting: Arc<AtomicBool>,
+    copies: Arc<Copies>,
     tasks: TaskSet,
 }
 
@@ -87,6 +93,7 @@ impl<E: Engine> KvStore<E> {
         let engine = Arc::new(engine);
         let (queue, requests) = mpsc::channel(QUEUE_REQUESTS_MAX);
         let is_accepting = Arc::new(AtomicBool::new(true));
+        let copies = Arc::new(Copies::default());
         let (ended_sender, ended) = watch::channel(false);
         let committer = Committer {
             engine: Arc::clone(&engine),
@@ -94,6 +101,7 @@ impl<E: Engine> KvStore<E> {
             next_note: Arc::clone(&next_note),
             faults,
             is_accepting: Arc::clone(&is_accepting),
+            copies: Arc::clone(&copies),
             ended: ended_sender,
         };
         std::thread::Builder::new()
@@ -104,7 +112,7 @@ impl<E: Engine> KvStore<E> {
                 }
             })
             .map_err(|error| StoreError::Disk(format!("no thread for commits: {error}")))?;
-        Ok(Self { engine, queue, ended, next_note, is_accepting, tasks })
+        Ok(Self { engine, queue, ended, next_note, is_accepting, copies, tasks })
     }
 
     async fn write(
@@ -248,6 +256,11 @@ impl<E: Engine> Store for KvStore<E> {
             self.write_steps(Vec::new(), Vec::new(), steps).await?;
         }
         Ok(Expired { deleted: found.deleted, next: found.next })
+    }
+
+    async fn snapshot(&self) -> Result<Box<dyn Snapshot>, StoreError> {
+        let (engine, copies) = (Arc::clone(&self.engine), Arc::clone(&self.copies));
+        Ok(Box::new(KvSnapshot::begin(engine, copies, self.tasks.clone())?))
     }
 
     async fn find(&self, message: &MessageId) -> Result<Option<Found>, StoreError> {

@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 
+use super::copy::Snapshot;
 use super::expiry::{Expired, ExpiryStep};
 use super::kept::Shelf;
 use super::record::{InboxV1, LedgerV1, NoteV1, ReceiptV1, SendV1, SessionV1};
@@ -111,7 +112,7 @@ pub enum StoreError {
     },
     /// The data cannot be opened even after the start-up repair.
     #[error(
-        "the data folder {folder} cannot be opened: {cause}. Nothing was repaired or replaced. Restore a backup of the folder, or move it aside to start empty"
+        "the data folder {folder} cannot be opened: {cause}. Nothing was repaired or replaced. `larkspur store repair` tries again and says more; else move the folder aside and put a copy in its place with `larkspur store restore FILE`"
     )]
     Broken {
         /// The folder.
@@ -127,6 +128,9 @@ pub enum StoreError {
         /// What the decoder said.
         cause: String,
     },
+    /// A copy of the data is being made already.
+    #[error("a copy of the data is being made already; try again when it is done")]
+    Copying,
     /// The disk refused: full, read-only, failing.
     #[error("the disk refused the store: {0}")]
     Disk(String),
@@ -139,7 +143,9 @@ impl StoreError {
     /// What the caller should do.
     pub fn disposition(&self) -> Disposition {
         match self {
-            Self::InUse { .. } | Self::Disk(_) => Disposition::Retry { after: None },
+            Self::InUse { .. } | Self::Copying | Self::Disk(_) => {
+                Disposition::Retry { after: None }
+            }
             Self::Record { .. } => Disposition::Reject,
             Self::Newer { .. } | Self::Broken { .. } | Self::Closed => Disposition::Fatal,
         }
@@ -207,6 +213,10 @@ pub trait Store: Send + Sync {
     /// Looks at some records of a kind and takes away those that are too old. Dedup keys stay for
     /// at least `kept` after their acceptance, whatever time their event claims.
     async fn expire(&self, step: ExpiryStep) -> Result<Expired, StoreError>;
+
+    /// Begins to copy everything as it is at this moment. Writing goes on meanwhile; one copy at
+    /// a time.
+    async fn snapshot(&self) -> Result<Box<dyn Snapshot>, StoreError>;
 
     /// What is known of a message, the newest first: by the id of the message that started a
     /// turn, or of an answer to it. Walks the records, so it is for questions, not for the path

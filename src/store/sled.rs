@@ -20,6 +20,7 @@ mod chunk;
 mod folder;
 mod open;
 mod repair;
+mod restore;
 mod witness;
 
 use std::fs::File;
@@ -31,6 +32,7 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use self::folder::Folder;
 use self::open::Opened;
+pub use self::restore::{holds_data, restore_sled};
 use super::kv::{Batch, Direction, Engine, KeyRange, KvStore, Visit};
 use super::port::{Store, StoreError};
 use crate::base::Faults;

@@ -10,6 +10,8 @@ mod cases;
 #[cfg(test)]
 mod commands;
 #[cfg(test)]
+mod copies;
+#[cfg(test)]
 mod engine;
 #[cfg(test)]
 mod events;

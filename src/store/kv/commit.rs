@@ -12,6 +12,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use super::engine::{Batch, Direction, Engine};
 use super::expire::{Fate, Rule};
+use super::snapshot::Copies;
 use super::{NOTES_MAX, key, value};
 use crate::base::{Faults, Timestamp};
 use crate::store::port::{Acceptance, Change, StoreError};
@@ -105,6 +106,8 @@ pub(super) struct Committer<E: Engine> {
     pub(super) queue: mpsc::Receiver<Request>,
     pub(super) next_note: Arc<AtomicU32>,
     pub(super) is_accepting: Arc<AtomicBool>,
+    /// The copy that may be under way.
+    pub(super) copies: Arc<Copies>,
     pub(super) faults: Faults,
     /// Tells [`super::KvStore`] that the engine is closed; dropped, it tells the same.
     pub(super) ended: watch::Sender<bool>,
@@ -152,7 +155,8 @@ impl<E: Engine> Committer<E> {
             Ok(())
         } else if group.waiting.is_empty() {
             // Only notes: nobody waits, so nothing has to be on the disk now.
-            self.engine.apply_unsynced(&group.batch)
+            let apply = || self.engine.apply_unsynced(&group.batch);
+            self.copies.around(&*self.engine, &group.batch, apply)
         } else {
             self.apply(&group)
         };
@@ -175,7 +179,8 @@ impl<E: Engine> Committer<E> {
         if group.holds_accept {
             self.faults.at("accept.before_commit");
         }
-        self.engine.apply(&group.batch)?;
+        let apply = || self.engine.apply(&group.batch);
+        self.copies.around(&*self.engine, &group.batch, apply)?;
         if group.holds_accept {
             self.faults.at("accept.after_commit");
         }

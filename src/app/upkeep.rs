@@ -1,0 +1,115 @@
+//! Looking after a store that no daemon has open: copies, and a repair that says what it did.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{BufReader, Write};
+use std::path::Path;
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+
+use crate::base::{Clock, Faults, SystemClock};
+use crate::config::Settings;
+use crate::store::{self, CopyError, Exporter, Store, check_row};
+use crate::task::TaskSet;
+
+/// Records that cannot be read are listed up to this many.
+const UNREADABLE_LISTED_MAX: usize = 20;
+
+/// What a store holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StoreReport {
+    /// The records by kind.
+    pub records: BTreeMap<&'static str, u64>,
+    /// How many of them cannot be read.
+    pub unreadable: u64,
+    /// Some of those: what and why.
+    pub examples: Vec<String>,
+}
+
+/// Opens the store in the data folder, which must hold one. Blocking.
+fn open(settings: &Settings) -> Result<Arc<dyn Store>, CopyError> {
+    if !store::holds_data(&settings.data_dir) {
+        let folder = settings.data_dir.display().to_string();
+        return Err(CopyError::NoData { folder });
+    }
+    let tasks = TaskSet::new("store", CancellationToken::new());
+    Ok(store::open_sled(&settings.data_dir, tasks, Faults::default())?)
+}
+
+/// Writes a copy of the store to `out`. Returns how many records it has.
+///
+/// # Errors
+/// [`store::StoreError::InUse`] while a daemon runs: it is then asked for the copy.
+pub async fn export_stopped(settings: &Settings, out: &mut dyn Write) -> Result<(), CopyError> {
+    let store = tokio::task::block_in_place(|| open(settings))?;
+    let written = write_copy(&store, out).await;
+    store.close().await;
+    written
+}
+
+async fn write_copy(store: &Arc<dyn Store>, out: &mut dyn Write) -> Result<(), CopyError> {
+    let mut exporter = Exporter::begin(store, SystemClock::default().now()).await?;
+    while let Some(lines) = exporter.next().await? {
+        let written = out.write_all(&lines);
+        written.map_err(|cause| CopyError::File { file: "the copy".to_owned(), cause })?;
+    }
+    Ok(())
+}
+
+/// Reads a copy to its end. Returns how many records it has.
+///
+/// # Errors
+/// [`CopyError::NotACopy`] if it is not whole.
+pub fn verify_copy(file: &Path) -> Result<u64, CopyError> {
+    store::read_copy(&mut open_copy(file)?, &mut |_row| Ok(()))
+}
+
+/// Puts a copy into the empty data folder. Blocking. Returns how many records it has.
+///
+/// # Errors
+/// The folder is not empty, the file is no whole copy, or the disk refuses; then nothing is there.
+pub fn restore(settings: &Settings, file: &Path) -> Result<u64, CopyError> {
+    // The whole of it is read before anything is made.
+    verify_copy(file)?;
+    let mut source = open_copy(file)?;
+    store::restore_sled(&settings.data_dir, |take| store::read_copy(&mut source, take))
+}
+
+fn open_copy(file: &Path) -> Result<BufReader<File>, CopyError> {
+    let opened = File::open(file);
+    let opened =
+        opened.map_err(|cause| CopyError::File { file: file.display().to_string(), cause })?;
+    Ok(BufReader::new(opened))
+}
+
+/// Opens the store, which repairs it where that can be done, and reads every record.
+///
+/// # Errors
+/// It cannot be opened; the error says what to do.
+pub async fn repair(settings: &Settings) -> Result<StoreReport, CopyError> {
+    let store = tokio::task::block_in_place(|| open(settings))?;
+    let report = report(&store).await;
+    store.close().await;
+    report
+}
+
+async fn report(store: &Arc<dyn Store>) -> Result<StoreReport, CopyError> {
+    let mut report = StoreReport::default();
+    let mut snapshot = store.snapshot().await?;
+    loop {
+        let rows = snapshot.next().await?;
+        if rows.is_empty() {
+            return Ok(report);
+        }
+        for row in rows {
+            *report.records.entry(store::kind_of(&row.key)).or_default() += 1;
+            if let Err(error) = check_row(&row) {
+                report.unreadable += 1;
+                if report.examples.len() < UNREADABLE_LISTED_MAX {
+                    report.examples.push(error.to_string());
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,86 @@
+use tokio_util::sync::CancellationToken;
+
+use super::*;
+use crate::base::Faults;
+use crate::store::conformance::sample;
+use crate::store::{memory, open_sled, restore_sled};
+use crate::task::TaskSet;
+
+fn tasks() -> TaskSet {
+    TaskSet::new("test", CancellationToken::new())
+}
+
+async fn text_of(store: &Arc<dyn Store>) -> String {
+    let mut exporter = Exporter::begin(store, Timestamp::from_millis(7)).await.unwrap();
+    let mut text = Vec::new();
+    while let Some(lines) = exporter.next().await.unwrap() {
+        text.extend(lines);
+    }
+    String::from_utf8(text).unwrap()
+}
+
+async fn sample_text() -> String {
+    let store = memory(tasks()).unwrap();
+    let turn = sample::turn(1);
+    let changes = vec![
+        sample::inbox(turn),
+        sample::journal(turn, 0, b"{\"step\": 1}"),
+        sample::journal(turn, 1, b"\x00\xFF no JSON"),
+        sample::journal(turn, 2, b"{\n}"),
+        sample::journal(turn, 3, &[b'7'; 20_000]),
+        sample::session(&sample::session_key("b/oc_1"), 3),
+        sample::close(sample::turn(0), &["om_a"]),
+    ];
+    let key = crate::envelope::DedupKey::new(Timestamp::from_millis(5), &["k"]);
+    store.accept(&[key], changes).await.unwrap();
+    let text = text_of(&store).await;
+    store.close().await;
+    text
+}
+
+fn read(text: &str) -> Result<u64, CopyError> {
+    read_copy(&mut text.as_bytes(), &mut |_row| Ok(()))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_restored_is_copied_byte_for_byte_as_it_was() {
+    let text = sample_text().await;
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let rows = restore_sled(&data, |take| read_copy(&mut text.as_bytes(), take)).unwrap();
+    assert_eq!(rows, 9, "the format and eight records");
+    let store = open_sled(&data, tasks(), Faults::default()).unwrap();
+    assert_eq!(text_of(&store).await, text);
+    store.close().await;
+    drop(store);
+    assert!(!data.join("store.restored").exists());
+    let again = restore_sled(&data, |take| read_copy(&mut text.as_bytes(), take));
+    assert!(matches!(again, Err(CopyError::NotEmpty { .. })), "{again:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_copy_that_is_cut_off_or_changed_is_not_taken_for_whole() {
+    let text = sample_text().await;
+    assert_eq!(read(&text).unwrap(), 9);
+    for length in (0..text.len()).step_by(97).chain([text.len() - 1]) {
+        let cut = &text[..length];
+        assert!(matches!(read(cut), Err(CopyError::NotACopy { .. })), "{length} bytes");
+    }
+    let lines: Vec<&str> = text.split_inclusive('\n').collect();
+    let without = [&lines[..3], &lines[4..]].concat().concat();
+    assert!(matches!(read(&without), Err(CopyError::NotACopy { .. })), "a line is missing");
+    let newer = text.replacen("\"format\":1", "\"format\":2", 1);
+    assert!(matches!(read(&newer), Err(CopyError::Store(StoreError::Newer { .. }))));
+    assert!(read("{}\n").is_err() && read("PNG").is_err());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_restore_that_fails_leaves_the_folder_empty() {
+    let text = sample_text().await;
+    let cut = &text[..text.len() - 20];
+    let folder = tempfile::tempdir().unwrap();
+    let failed = restore_sled(folder.path(), |take| read_copy(&mut cut.as_bytes(), take));
+    assert!(failed.is_err());
+    assert!(!crate::store::holds_data(folder.path()));
+    assert!(restore_sled(folder.path(), |take| read_copy(&mut text.as_bytes(), take)).is_ok());
+}
