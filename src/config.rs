@@ -4,13 +4,16 @@
 //! once, each with its file, key and line. Nobody below sees more of it than its own settings.
 
 mod environment;
+mod models;
+mod net;
 mod raw;
 mod settings;
 
 pub use environment::Environment;
+pub use models::{ModelSettings, Provider};
+pub use net::NetSettings;
 pub use settings::{
-    Loaded, ModelSettings, Provider, RetentionSettings, ServerSettings, Settings, StoreEngine,
-    load, load_file,
+    Loaded, RetentionSettings, ServerSettings, Settings, StoreEngine, load, load_file,
 };
 
 /// The commented defaults, which are also the documentation.

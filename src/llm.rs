@@ -22,3 +22,4 @@ pub use port::{
 };
 pub use provider::{ProviderModel, ProviderSettings};
 pub use resilient::{Gate, ResilientModel, RetryRules};
+pub use wire::WireFormat;

@@ -34,8 +34,9 @@ const IMPORTS: [(&str, &str); 22] = [
     ("channels", ""),
     ("playground", "base task telemetry"),
     ("admin", "base task telemetry envelope store bots"),
-    // The checks of a bot file need the names of the presets.
-    ("config", "base telemetry bots agent"),
+    // The checks of a bot file need the names of the presets, those of the ways out what a proxy
+    // and a certificate are.
+    ("config", "base telemetry net bots agent"),
     (
         "app",
         "base telemetry task net envelope bots store llm knowledge tools routing agent gateway \
@@ -82,9 +83,9 @@ const WORDS: [(&str, &[&str]); 8] = [
             "cli",
         ],
     ),
-    ("openai", &["llm", "config", "app/build"]),
-    ("anthropic", &["llm", "config"]),
-    ("gemini", &["llm", "config"]),
+    ("openai", &["llm", "config", "app/models"]),
+    ("anthropic", &["llm", "config", "app/models"]),
+    ("gemini", &["llm", "config", "app/models"]),
     ("sled::", &["store", "app"]),
     ("genai::", &["llm"]),
 ];

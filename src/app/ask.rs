@@ -8,13 +8,13 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::build::{AppError, Parts, TestSupport};
+use super::models::Models;
 use crate::base::{BotName, MessageId, Verdict};
 use crate::bots::BotDefinition;
 use crate::channels::terminal::{TerminalOutlet, incoming, sender};
 use crate::config::{Environment, Loaded, Settings, StoreEngine};
 use crate::envelope::{AgentMessage, Arrival, Channel, Control, Inlet, Outlet, Submitted};
 use crate::gateway::{Gateway, GatewayDeps};
-use crate::net::{HttpFactory, HttpSettings};
 use crate::routing::Classifier;
 use crate::task::TaskSet;
 use crate::telemetry::CallMeter;
@@ -50,18 +50,18 @@ pub async fn ask(
     let clock = support.clock();
     let cancel = CancellationToken::new();
     let tasks = TaskSet::new("ask", cancel.clone());
-    let http = HttpFactory::new(HttpSettings::default());
+    let models = Models::new(&settings, &clock)?;
     let parts = Parts {
         settings: &settings,
-        http: &http,
+        models: &models,
         tasks: &tasks,
         clock: &clock,
         faults: &support.faults,
     };
     let (outlet, mut answers) = TerminalOutlet::new();
     let outlet: Arc<dyn Outlet> = Arc::new(outlet);
-    let runtime =
-        parts.bot(&definition, HashMap::from([(Channel::Cli, outlet)]), HashMap::new())?;
+    let ways = HashMap::from([(Channel::Cli, outlet)]);
+    let runtime = parts.bot(&definition, ways, HashMap::new());
     let deps = GatewayDeps {
         store: parts.store()?,
         clock: Arc::clone(&clock),

@@ -4,18 +4,19 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use super::models::Models;
 use crate::agent::{Driver, Pipeline};
 use crate::base::{BotName, Clock, Faults, Secret, SecretRef, SystemClock};
 use crate::bots::{
     AtAllWord, BotDefinition, BotsWord, DoubtRule, Entry, LarkSection, MentionWord, SessionWord,
 };
 use crate::channels::lark::{LarkBotSettings, SettingsError};
-use crate::config::{Environment, ModelSettings, Provider, Settings, StoreEngine};
+use crate::config::{Environment, Settings, StoreEngine};
 use crate::envelope::{Channel, Lookup, Outlet};
 use crate::gateway::{AdmissionRules, BotRuntime, InDoubt, MentionRule, SessionScope};
 use crate::knowledge::KnowledgeBase;
-use crate::llm::{LlmError, Model, OfflineModel, ProviderModel, ProviderSettings};
-use crate::net::{HttpFactory, NetError};
+use crate::llm::LlmError;
+use crate::net::NetError;
 use crate::store::{self, Store, StoreError};
 use crate::task::TaskSet;
 use crate::tools::{GetRecipe, SearchKnowledge, Tier, ToolRegistry};
@@ -91,7 +92,7 @@ impl TestSupport {
 /// What the parts are made with.
 pub(super) struct Parts<'a> {
     pub(super) settings: &'a Settings,
-    pub(super) http: &'a HttpFactory,
+    pub(super) models: &'a Models,
     pub(super) tasks: &'a TaskSet,
     pub(super) clock: &'a Arc<dyn Clock>,
     pub(super) faults: &'a Faults,
@@ -114,10 +115,9 @@ impl Parts<'_> {
         bot: &BotDefinition,
         outlets: HashMap<Channel, Arc<dyn Outlet>>,
         lookups: HashMap<Channel, Arc<dyn Lookup>>,
-    ) -> Result<BotRuntime, AppError> {
-        let model = bot.model.as_ref().and_then(|name| self.settings.models.get(name));
+    ) -> BotRuntime {
         let locale = bot.locale.unwrap_or(self.settings.locale);
-        Ok(BotRuntime {
+        BotRuntime {
             name: BotName::new(bot.name.clone()),
             rules: rules(bot),
             locale,
@@ -134,46 +134,25 @@ impl Parts<'_> {
                 DoubtRule::Resend => InDoubt::Resend,
                 DoubtRule::Drop => InDoubt::Drop,
             },
-            driver: self.driver(bot, model)?,
+            driver: self.driver(bot),
             outlets,
             people: None,
             lookups,
-        })
+        }
     }
 
-    fn driver(
-        &self,
-        bot: &BotDefinition,
-        model: Option<&ModelSettings>,
-    ) -> Result<Driver, AppError> {
+    fn driver(&self, bot: &BotDefinition) -> Driver {
         let folders = bot.knowledge.iter().map(|folder| self.settings.root.join(folder)).collect();
         let knowledge =
             Arc::new(KnowledgeBase::new(folders, self.tasks.clone(), Arc::clone(self.clock)));
         let mut registry = ToolRegistry::default();
         registry.add(Arc::new(SearchKnowledge::new(Arc::<KnowledgeBase>::clone(&knowledge))));
         registry.add(Arc::new(GetRecipe::new(knowledge)));
-        Ok(Driver {
-            model: self.model(model)?,
+        Driver {
+            model: self.models.of(bot),
             pipeline: Pipeline::new(registry, Tier::Propose, None),
             clock: Arc::clone(self.clock),
             faults: self.faults.clone(),
-        })
-    }
-
-    fn model(&self, model: Option<&ModelSettings>) -> Result<Arc<dyn Model>, AppError> {
-        match model {
-            Some(model) if model.provider == Provider::OpenAi => {
-                let settings = ProviderSettings {
-                    name: model.model.clone(),
-                    base_url: model.base_url.clone(),
-                    model: model.model.clone(),
-                    api_key: model.api_key.clone(),
-                    timeout: model.timeout,
-                    context_window: model.context_window,
-                };
-                Ok(Arc::new(ProviderModel::new(settings, self.http)?))
-            }
-            Some(_) | None => Ok(Arc::new(OfflineModel::new())),
         }
     }
 }

@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::build::{AppError, Parts, TestSupport, lark_settings};
+use super::models::{Models, http};
 use super::readiness::AppReadiness;
 use super::usage::Usage;
 use super::{drain, server};
@@ -27,7 +28,6 @@ use crate::channels::lark::{
 use crate::config::{Environment, Loaded, Settings};
 use crate::envelope::{Channel, Lookup, Outlet, People};
 use crate::gateway::{BotRuntime, Gateway, GatewayDeps};
-use crate::net::{HttpFactory, HttpSettings};
 use crate::routing::Classifier;
 use crate::store::{Retention, Store, Sweeper};
 use crate::task::TaskSet;
@@ -149,10 +149,10 @@ impl App {
         Ok(())
     }
 
-    fn parts<'a>(&'a self, http: &'a HttpFactory, tasks: &'a TaskSet) -> Parts<'a> {
+    fn parts<'a>(&'a self, models: &'a Models, tasks: &'a TaskSet) -> Parts<'a> {
         Parts {
             settings: &self.settings,
-            http,
+            models,
             tasks,
             clock: &self.clock,
             faults: &self.support.faults,
@@ -160,16 +160,16 @@ impl App {
     }
 
     fn open_store(&self, tasks: &TaskSet) -> Result<Arc<dyn Store>, AppError> {
-        let http = HttpFactory::new(HttpSettings::default());
+        let models = Models::default();
         // Opening replays the log: it blocks, and nothing else is to be done meanwhile.
-        Ok(tokio::task::block_in_place(|| self.parts(&http, tasks).store())?)
+        Ok(tokio::task::block_in_place(|| self.parts(&models, tasks).store())?)
     }
 
     fn bots(&self, tasks: &TaskSet) -> Result<Bots, AppError> {
-        let http = HttpFactory::new(HttpSettings::default());
-        let parts = self.parts(&http, tasks);
+        let models = Models::new(&self.settings, &self.clock)?;
+        let parts = self.parts(&models, tasks);
         let deps = LarkDeps {
-            client: http.client()?,
+            client: http(&self.settings).client()?,
             clock: Arc::clone(&self.clock),
             tasks: tasks.clone(),
             limiter: Limiter::new(Arc::clone(&self.clock)),
@@ -199,14 +199,11 @@ impl App {
         let outlet: Arc<dyn Outlet> = platform;
         let outlets = HashMap::from([(Channel::Lark, outlet)]);
         let lookups = HashMap::from([(Channel::Lark, lookup)]);
-        let runtimes = self
-            .bots
-            .iter()
-            .map(|definition| {
-                let runtime = parts.bot(definition, outlets.clone(), lookups.clone())?;
-                Ok(BotRuntime { people: Some(Arc::clone(&people)), ..runtime })
-            })
-            .collect::<Result<_, AppError>>()?;
+        let runtimes = self.bots.iter().map(|definition| BotRuntime {
+            people: Some(Arc::clone(&people)),
+            ..parts.bot(definition, outlets.clone(), lookups.clone())
+        });
+        let runtimes = runtimes.collect();
         Ok(Bots { lark, runtimes, not_started })
     }
 

@@ -202,17 +202,7 @@ impl Say {
     fn zh(&self) -> String {
         match self {
             Self::Help => HELP_ZH.to_owned(),
-            Self::Status(line) => format!(
-                "{} 正在运行（Larkspur {}，模型 {}）。\n已运行 {}；本会话执行中 {}，排队 {}。{}",
-                line.bot,
-                line.version,
-                line.model,
-                span_zh(line.uptime),
-                line.running,
-                line.queued,
-                resting("\n因连续失败暂停调用的模型：", &line.resting, "、", "。")
-                    + &calls(line, |calls| format!("\n本月调用平台接口 {calls} 次。"))
-            ),
+            Self::Status(line) => status_zh(line),
             Self::FreshConversation => "好的，已开始新的对话，之前的上下文不再使用。".to_owned(),
             Self::Stopped { turns } => format!("已停止 {turns} 个任务。"),
             Self::NothingToStop => "当前没有正在执行的任务。".to_owned(),
@@ -278,22 +268,7 @@ impl Say {
     fn en(&self) -> String {
         match self {
             Self::Help => HELP_EN.to_owned(),
-            Self::Status(line) => format!(
-                "{} is running (Larkspur {}, model {}).\nUp {}; in this conversation {} running, \
-                 {} waiting.{}",
-                line.bot,
-                line.version,
-                line.model,
-                span_en(line.uptime),
-                line.running,
-                line.queued,
-                resting(
-                    "\nNot asked at the moment, because of failures: ",
-                    &line.resting,
-                    ", ",
-                    "."
-                ) + &calls(line, |calls| format!("\n{calls} calls to the platform this month."))
-            ),
+            Self::Status(line) => status_en(line),
             Self::FreshConversation => {
                 "A fresh conversation: what was said before is no longer used.".to_owned()
             }
@@ -400,6 +375,35 @@ const HELP_EN: &str = "Commands:\n\
     /ping am I there\n\
     /version the version\n\
     Anything else is a question to me.";
+
+fn status_zh(line: &StatusLine) -> String {
+    format!(
+        "{} 正在运行（Larkspur {}，模型 {}）。\n已运行 {}；本会话执行中 {}，排队 {}。{}",
+        line.bot,
+        line.version,
+        line.model,
+        span_zh(line.uptime),
+        line.running,
+        line.queued,
+        resting("\n因连续失败暂停调用的模型：", &line.resting, "、", "。")
+            + &calls(line, |calls| format!("\n本月调用平台接口 {calls} 次。"))
+    )
+}
+
+fn status_en(line: &StatusLine) -> String {
+    format!(
+        "{} is running (Larkspur {}, model {}).\nUp {}; in this conversation {} running, \
+                 {} waiting.{}",
+        line.bot,
+        line.version,
+        line.model,
+        span_en(line.uptime),
+        line.running,
+        line.queued,
+        resting("\nNot asked at the moment, because of failures: ", &line.resting, ", ", ".")
+            + &calls(line, |calls| format!("\n{calls} calls to the platform this month."))
+    )
+}
 
 /// A line of its own; nothing if no model rests.
 fn resting(begin: &str, models: &[String], between: &str, end: &str) -> String {

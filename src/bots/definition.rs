@@ -20,6 +20,9 @@ pub struct BotDefinition {
     /// The key of a model of the main configuration; `None`: the offline answerer.
     #[serde(default)]
     pub model: Option<String>,
+    /// Further models, asked in this order when the one before does not answer.
+    #[serde(default)]
+    pub fallback_models: Vec<String>,
     /// Its preset on Lark.
     #[serde(default = "default_preset")]
     pub preset: String,
@@ -55,6 +58,7 @@ impl BotDefinition {
         Self {
             name: name.to_owned(),
             model: None,
+            fallback_models: Vec::new(),
             preset: default_preset(),
             locale: None,
             persona: String::new(),
@@ -254,6 +258,9 @@ fn check(definition: &BotDefinition, problems: &mut Problems<'_>) {
     let is_plain = |letter: char| matches!(letter, 'a'..='z' | '0'..='9' | '-' | '_');
     if definition.name.is_empty() || !definition.name.chars().all(is_plain) {
         problems.error("name", "a name has lower-case letters, digits, `-` and `_`");
+    }
+    if definition.model.is_none() && !definition.fallback_models.is_empty() {
+        problems.error("fallback_models", "a bot without a `model` has none to fall back from");
     }
     if definition.groups.queue_max == 0 {
         problems.error("groups.queue_max", "at least one message must be able to wait");

@@ -17,6 +17,7 @@ pub(super) struct Raw {
     pub(super) retention: RawRetention,
     pub(super) admin: RawAdmin,
     pub(super) log: RawLog,
+    pub(super) net: RawNet,
     #[serde(default)]
     pub(super) models: BTreeMap<String, RawModel>,
 }
@@ -53,6 +54,12 @@ pub(super) struct RawLog {
 }
 
 #[derive(Debug, Deserialize)]
+pub(super) struct RawNet {
+    pub(super) proxy: String,
+    pub(super) ca_file: String,
+}
+
+#[derive(Debug, Deserialize)]
 pub(super) struct RawModel {
     pub(super) provider: String,
     #[serde(default)]
@@ -63,10 +70,36 @@ pub(super) struct RawModel {
     pub(super) api_key: String,
     #[serde(default = "default_timeout")]
     pub(super) timeout: String,
+    #[serde(default = "default_idle_timeout")]
+    pub(super) idle_timeout: String,
     #[serde(default)]
     pub(super) context_window: u64,
+    #[serde(default = "default_concurrency")]
+    pub(super) concurrency: usize,
+    #[serde(default = "default_retries")]
+    pub(super) retries: u32,
+    #[serde(default = "default_retry_wait")]
+    pub(super) retry_wait: String,
+    #[serde(default)]
+    pub(super) proxy: String,
 }
 
 fn default_timeout() -> String {
     "300s".to_owned()
+}
+
+fn default_idle_timeout() -> String {
+    "90s".to_owned()
+}
+
+const fn default_concurrency() -> usize {
+    32
+}
+
+const fn default_retries() -> u32 {
+    3
+}
+
+fn default_retry_wait() -> String {
+    "2s".to_owned()
 }

@@ -9,7 +9,9 @@ use config::{Config, FileFormat};
 
 use super::DEFAULT_TOML;
 use super::environment::Environment;
-use super::raw::{Raw, RawModel};
+use super::models::{self, ModelSettings, Provider};
+use super::net::{self, NetSettings};
+use super::raw::Raw;
 use crate::base::problem::Problems;
 use crate::base::{Locale, Problem, Secret, SecretRef, parse};
 use crate::bots::{self, BotDefinition};
@@ -17,8 +19,6 @@ use crate::telemetry::LogFormat;
 
 /// Where the main file is looked for when none is named.
 const DEFAULT_FILES: [&str; 2] = ["config/larkspur.toml", "/etc/larkspur/larkspur.toml"];
-/// What the address of an OpenAI-compatible server is when none is written.
-const OPENAI_URL: &str = "https://api.openai.com/v1";
 
 /// The checked configuration.
 #[derive(Clone, Debug)]
@@ -43,6 +43,8 @@ pub struct Settings {
     pub log_filter: String,
     /// How.
     pub log_format: LogFormat,
+    /// The ways out.
+    pub net: NetSettings,
     /// The models by name.
     pub models: BTreeMap<String, ModelSettings>,
 }
@@ -78,32 +80,6 @@ pub enum StoreEngine {
     Sled,
     /// Nothing survives the process.
     Memory,
-}
-
-/// Which kind of model.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Provider {
-    /// A server that speaks OpenAI's chat completions.
-    OpenAi,
-    /// The answerer that needs none.
-    Offline,
-}
-
-/// One model.
-#[derive(Clone, Debug)]
-pub struct ModelSettings {
-    /// Which kind.
-    pub provider: Provider,
-    /// The server, with the version path, without a slash at its end.
-    pub base_url: String,
-    /// The model's name at the provider.
-    pub model: String,
-    /// The key; `None` for a server that needs none.
-    pub api_key: Option<Secret>,
-    /// The longest time of one call.
-    pub timeout: Duration,
-    /// In tokens; 0: unknown.
-    pub context_window: u64,
 }
 
 /// A configuration that can be used, and what is to be said about it.
@@ -243,9 +219,10 @@ fn check(
     };
     let secrets = Secrets { environment, root: &root };
     let admin_token = secrets.read("admin.token", &raw.admin.token, problems);
+    let net = net::check(&raw.net, &secrets, problems);
     let mut models = BTreeMap::new();
     for (name, model) in &raw.models {
-        if let Some(model) = check_model(name, model, &secrets, problems) {
+        if let Some(model) = models::check(name, model, &net, &secrets, problems) {
             models.insert(name.clone(), model);
         }
     }
@@ -259,6 +236,7 @@ fn check(
         admin_token,
         log_filter: raw.log.filter,
         log_format,
+        net,
         models,
         root,
     })
@@ -304,13 +282,18 @@ fn check_retention(raw: &Raw, problems: &mut Problems<'_>) -> Option<RetentionSe
 }
 
 /// Reads secret references.
-struct Secrets<'a> {
-    environment: &'a Environment,
-    root: &'a Path,
+pub(super) struct Secrets<'a> {
+    pub(super) environment: &'a Environment,
+    pub(super) root: &'a Path,
 }
 
 impl Secrets<'_> {
-    fn read(&self, key: &str, text: &str, problems: &mut Problems<'_>) -> Option<Secret> {
+    pub(super) fn read(
+        &self,
+        key: &str,
+        text: &str,
+        problems: &mut Problems<'_>,
+    ) -> Option<Secret> {
         let reference = SecretRef::parse(text)?;
         if matches!(reference, SecretRef::Literal(_)) {
             problems.warn(key, "a secret in a file; better write env:NAME or file:PATH");
@@ -323,41 +306,6 @@ impl Secrets<'_> {
             }
         }
     }
-}
-
-fn check_model(
-    name: &str,
-    raw: &RawModel,
-    secrets: &Secrets<'_>,
-    problems: &mut Problems<'_>,
-) -> Option<ModelSettings> {
-    let key = |field: &str| format!("models.{name}.{field}");
-    let provider = match raw.provider.as_str() {
-        "openai" => Provider::OpenAi,
-        "offline" => Provider::Offline,
-        other => {
-            let text = format!("`{other}` is not a provider; openai or offline");
-            problems.error(&key("provider"), text);
-            return None;
-        }
-    };
-    if provider == Provider::OpenAi && raw.model.is_empty() {
-        problems.error(&key("model"), "the model's name is missing");
-    }
-    let base_url = if raw.base_url.is_empty() { OPENAI_URL } else { &raw.base_url };
-    if url::Url::parse(base_url).is_err() {
-        problems.error(&key("base_url"), "this is not a URL");
-    }
-    let timeout = parse::duration(&raw.timeout)
-        .map_err(|error| problems.error(&key("timeout"), error.to_string()));
-    Some(ModelSettings {
-        provider,
-        base_url: base_url.trim_end_matches('/').to_owned(),
-        model: raw.model.clone(),
-        api_key: secrets.read(&key("api_key"), &raw.api_key, problems),
-        timeout: timeout.ok()?,
-        context_window: raw.context_window,
-    })
 }
 
 /// Reads all bot files in the order of their names. A file that is not in order is left out.
@@ -419,6 +367,19 @@ fn check_bot(
         && !settings.models.contains_key(model)
     {
         problems.error("model", format!("the configuration has no [models.{model}]"));
+    }
+    for model in &bot.fallback_models {
+        match settings.models.get(model) {
+            None => {
+                let text = format!("the configuration has no [models.{model}]");
+                problems.error("fallback_models", text);
+            }
+            Some(found) if found.provider == Provider::Offline => {
+                let text = format!("`{model}` is offline: that one steps in by itself");
+                problems.error("fallback_models", text);
+            }
+            Some(_) => {}
+        }
     }
     if let Err(error) = crate::agent::preset(&bot.preset) {
         problems.error("preset", error.to_string());

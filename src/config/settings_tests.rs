@@ -133,6 +133,96 @@ fn a_bot_that_names_an_unknown_model_or_preset_is_left_out() {
 }
 
 #[test]
+fn every_provider_has_its_address_and_numbers_have_their_bounds() {
+    let model = |lines: &str| {
+        let main = format!("[models.m]\nmodel = \"x\"\n{lines}\n");
+        load_root(&root(&main, ""), &[])
+            .map(|mut loaded| loaded.settings.models.remove("m").unwrap())
+    };
+    for (provider, start) in [
+        ("openai", "https://api.openai.com/v1"),
+        ("anthropic", "https://api.anthropic.com/v1"),
+        ("gemini", "https://generativelanguage.googleapis.com/v1beta"),
+        ("deepseek", "https://api.deepseek.com/v1"),
+        ("ollama", "http://127.0.0.1:11434/v1"),
+    ] {
+        let settings = model(&format!("provider = \"{provider}\"")).unwrap();
+        assert_eq!(settings.base_url, start);
+        assert_eq!((settings.concurrency, settings.retries), (32, 3));
+        assert_eq!(settings.retry_wait.as_secs(), 2);
+        assert_eq!(settings.idle_timeout.as_secs(), 90);
+    }
+    let own = model("provider = \"gemini\"\nbase_url = \"http://gateway.corp/v1beta/\"").unwrap();
+    assert_eq!(own.base_url, "http://gateway.corp/v1beta");
+    for (line, key) in [
+        ("concurrency = 0", "models.m.concurrency"),
+        ("concurrency = 9999", "models.m.concurrency"),
+        ("retries = 11", "models.m.retries"),
+        ("retry_wait = \"soon\"", "models.m.retry_wait"),
+        ("idle_timeout = \"1\"", "models.m.idle_timeout"),
+        ("base_url = \"ftp://x/\"", "models.m.base_url"),
+        ("proxy = \"socks5://x:1\"", "models.m.proxy"),
+    ] {
+        let problems = model(&format!("provider = \"openai\"\n{line}")).unwrap_err();
+        let start = format!("config/larkspur.toml:4: {key}: ");
+        assert!(problems.len() == 1 && problems[0].starts_with(&start), "{problems:?}");
+    }
+}
+
+#[test]
+fn a_model_uses_the_daemons_proxy_or_its_own_or_none() {
+    let main = "[net]\nproxy = \"env:WAY\"\n\
+                [models.a]\nprovider = \"openai\"\nmodel = \"x\"\n\
+                [models.b]\nprovider = \"openai\"\nmodel = \"x\"\nproxy = \"direct\"\n\
+                [models.c]\nprovider = \"openai\"\nmodel = \"x\"\nproxy = \"http://u:p@c:1\"\n";
+    let environment = [("WAY", "http://proxy.corp:3128"), ("NO_PROXY", ".corp")];
+    let loaded = load_root(&root(main, ""), &environment).unwrap();
+    let proxy = |address: &str| crate::net::Proxy::new(address, ".corp").ok();
+    let settings = &loaded.settings;
+    assert_eq!(settings.net.proxy, proxy("http://proxy.corp:3128"));
+    assert_eq!(settings.models["a"].proxy, settings.net.proxy);
+    assert_eq!(settings.models["b"].proxy, None);
+    assert_eq!(settings.models["c"].proxy, proxy("http://u:p@c:1"));
+    assert_eq!(loaded.problems.len(), 1, "{:?}", loaded.problems);
+    assert!(loaded.problems[0].to_string().contains("models.c.proxy: a secret in a file"));
+}
+
+#[test]
+fn a_file_that_is_no_certificate_is_an_error_with_its_line() {
+    let root = root("[net]\nca_file = \"config/ca.pem\"\n", "");
+    let problem = || load_root(&root, &[]).unwrap_err().remove(0);
+    assert!(problem().starts_with("config/larkspur.toml:2: net.ca_file: the file config/ca.pem"));
+    assert!(problem().contains("cannot be read"), "{}", problem());
+    fs::write(root.path().join("config/ca.pem"), "nothing of the kind").unwrap();
+    assert!(problem().contains("there is no certificate in it"), "{}", problem());
+    let made = rcgen::generate_simple_self_signed(vec!["corp.test".to_owned()]).unwrap();
+    fs::write(root.path().join("config/ca.pem"), made.cert.pem()).unwrap();
+    let loaded = load_root(&root, &[]).unwrap();
+    assert_ne!(loaded.settings.net.certificates, crate::net::Certificates::default());
+}
+
+#[test]
+fn fallback_models_must_exist_and_be_real() {
+    let main = "[models.a]\nprovider = \"openai\"\nmodel = \"x\"\n\
+                [models.b]\nprovider = \"offline\"\n";
+    let bot = "name = \"b\"\nmodel = \"a\"\nfallback_models = [\"a\", \"b\", \"c\"]\n";
+    let root = root(main, bot);
+    let loaded = load_root(&root, &[]).unwrap();
+    assert!(loaded.bots.is_empty());
+    assert_eq!(
+        texts(&root, &loaded.problems),
+        [
+            "bots/b.toml:3: fallback_models: `b` is offline: that one steps in by itself",
+            "bots/b.toml:3: fallback_models: the configuration has no [models.c]",
+        ]
+    );
+    let alone = "name = \"b\"\nfallback_models = [\"a\"]\n";
+    fs::write(root.path().join("bots/b.toml"), alone).unwrap();
+    let loaded = load_root(&root, &[]).unwrap();
+    assert!(texts(&root, &loaded.problems)[0].starts_with("bots/b.toml:2: fallback_models: a bot"));
+}
+
+#[test]
 fn the_example_is_accepted_when_its_variables_are_set() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("config/example.toml");
     let names = [

@@ -41,6 +41,7 @@ pub(super) fn of(error: &genai::Error) -> LlmError {
         | genai::Error::WebAdapterCall { webc_error, .. } => of_web(webc_error),
         genai::Error::WebStream { error, .. } => of_stream(error.as_ref()),
         genai::Error::StreamParse { .. } => malformed("an event of the stream is not JSON"),
+        genai::Error::JsonValueExt(_) => malformed("an event of the stream lacks a part"),
         genai::Error::ChatResponse { body, .. } => of_event(body),
         _ => plain(LlmErrorKind::Rejected, "the request cannot be put into words"),
     }
@@ -96,19 +97,19 @@ impl Codes {
             Some(Value::Number(number)) => number.to_string(),
             _ => String::new(),
         };
-        let shown: Vec<String> = ["code", "type", "param"]
+        let shown: Vec<String> = ["code", "type", "status", "param"]
             .iter()
             .map(|name| identifier(&field(name)))
             .filter(|code| !code.is_empty())
             .collect();
-        let all = format!("{} {} {}", field("code"), field("type"), field("message"));
+        let all: Vec<String> = ["code", "type", "status", "message"].map(field).into();
+        let all = all.join(" ");
         Self { shown: shown.join(", "), all: all.to_lowercase() }
     }
 
     fn of_body(body: &str) -> Self {
         let parsed: Value = serde_json::from_str(body).unwrap_or_default();
-        let error = parsed.get("error").filter(|error| error.is_object());
-        let mut codes = Self::of_error(error.unwrap_or(&parsed));
+        let mut codes = Self::of_error(inner(&parsed));
         if codes.all.trim().is_empty() {
             codes.all = body.to_lowercase();
         }
@@ -118,6 +119,12 @@ impl Codes {
     fn has(&self, parts: &[&str]) -> bool {
         parts.iter().any(|part| self.all.contains(part))
     }
+}
+
+/// The error itself, which most providers wrap, some within a list.
+fn inner(value: &Value) -> &Value {
+    let value = value.get(0).unwrap_or(value);
+    value.get("error").filter(|error| error.is_object()).unwrap_or(value)
 }
 
 /// A code, if it looks like one: a sentence in its place is not shown.
@@ -136,41 +143,61 @@ const TOO_LONG: &[&str] = &[
     "prompt is too long",
     "input is too long",
     "max_model_len",
+    "exceed context limit",
+    "exceeds the maximum number of tokens",
 ];
-const NO_QUOTA: &[&str] = &["insufficient_quota", "billing", "insufficient balance"];
+const NO_QUOTA: &[&str] =
+    &["insufficient_quota", "billing_", "insufficient balance", "credit balance is too low"];
+const NO_KEY: &[&str] = &["api key not valid", "api_key_invalid"];
 
 fn of_status(status: u16, body: &str, headers: &reqwest::header::HeaderMap) -> LlmError {
     let codes = Codes::of_body(body);
-    let kind = match status {
+    let behind = if codes.shown.is_empty() { String::new() } else { format!(" ({})", codes.shown) };
+    LlmError {
+        kind: kind_of(status, &codes),
+        retry_after: retry_after(headers).or_else(|| retry_delay(body)),
+        text: format!("the provider answered {status}{behind}"),
+    }
+}
+
+fn kind_of(status: u16, codes: &Codes) -> LlmErrorKind {
+    match status {
         401..=403 => LlmErrorKind::Unauthorised,
         // An empty account does not fill up by waiting.
-        429 if codes.has(NO_QUOTA) => LlmErrorKind::Unauthorised,
+        400 | 429 if codes.has(NO_QUOTA) => LlmErrorKind::Unauthorised,
+        400 if codes.has(NO_KEY) => LlmErrorKind::Unauthorised,
         429 => LlmErrorKind::RateLimited,
         408 => LlmErrorKind::Timeout,
         413 => LlmErrorKind::ContextTooLong,
         400 | 422 if codes.has(TOO_LONG) => LlmErrorKind::ContextTooLong,
         500..=599 => LlmErrorKind::Overloaded,
         _ => LlmErrorKind::Rejected,
-    };
-    let behind = if codes.shown.is_empty() { String::new() } else { format!(" ({})", codes.shown) };
-    LlmError {
-        kind,
-        retry_after: retry_after(headers),
-        text: format!("the provider answered {status}{behind}"),
     }
+}
+
+/// Gemini writes the wait into the body: `{"retryDelay": "34s"}` among the details of the error.
+fn retry_delay(body: &str) -> Option<Duration> {
+    let parsed: Value = serde_json::from_str(body).ok()?;
+    let details = inner(&parsed).get("details")?.as_array()?;
+    let delay = details.iter().find_map(|detail| detail.get("retryDelay")?.as_str())?;
+    let seconds: f64 = delay.strip_suffix('s')?.parse().ok()?;
+    Some(Duration::try_from_secs_f64(seconds).ok()?.min(RETRY_AFTER_MAX))
 }
 
 /// An error that the provider reports within a stream that began well.
 fn of_event(error: &Value) -> LlmError {
+    let error = inner(error);
+    if error.get("finishReason").is_some() {
+        return malformed("the reply holds no candidate");
+    }
     let codes = Codes::of_error(error);
-    let kind = if codes.has(TOO_LONG) {
-        LlmErrorKind::ContextTooLong
-    } else if codes.has(NO_QUOTA) {
-        LlmErrorKind::Unauthorised
-    } else if codes.has(&["rate_limit", "rate limit", "429"]) {
-        LlmErrorKind::RateLimited
-    } else {
-        LlmErrorKind::Overloaded
+    let status = error.get("code").and_then(Value::as_u64).and_then(|code| code.try_into().ok());
+    let kind = match status {
+        Some(status @ 400..=599) => kind_of(status, &codes),
+        _ if codes.has(TOO_LONG) => LlmErrorKind::ContextTooLong,
+        _ if codes.has(NO_QUOTA) => LlmErrorKind::Unauthorised,
+        _ if codes.has(&["rate_limit", "rate limit", "429"]) => LlmErrorKind::RateLimited,
+        _ => LlmErrorKind::Overloaded,
     };
     LlmError {
         kind,

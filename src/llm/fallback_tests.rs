@@ -41,9 +41,9 @@ fn listed(
     Arc::new(Listed { name, lines: Mutex::new(lines.into_iter().collect()) })
 }
 
-fn says(text: &str) -> Result<ModelReply, LlmErrorKind> {
+fn says(text: &str) -> ModelReply {
     let usage = Usage { input: 10, output: 1, cached: 0 };
-    Ok(ModelReply { text: text.to_owned(), calls: Vec::new(), finish: Finish::Stop, usage })
+    ModelReply { text: text.to_owned(), calls: Vec::new(), finish: Finish::Stop, usage }
 }
 
 fn question() -> ModelRequest {
@@ -90,8 +90,8 @@ async fn kind(
 async fn the_next_model_is_asked_when_one_fails_whatever_the_reason() {
     for reason in [CircuitOpen, Overloaded, RateLimited, Rejected, Unauthorised] {
         let model = FallbackModel::new(
-            listed("a", [Err(reason), says("main")]),
-            vec![listed("b", [Err(reason)]), listed("c", [says("third")])],
+            listed("a", [Err(reason), Ok(says("main"))]),
+            vec![listed("b", [Err(reason)]), listed("c", [Ok(says("third"))])],
         );
         let reply = model.complete(&question(), &mut ()).await.unwrap();
         assert_eq!(reply.text, "third");
@@ -114,7 +114,8 @@ async fn text_of_a_model_that_failed_is_void_when_the_next_begins() {
         }
     }
     let mut heard = Heard::default();
-    let model = FallbackModel::new(listed("a", [Err(Overloaded)]), vec![listed("b", [says("x")])]);
+    let model =
+        FallbackModel::new(listed("a", [Err(Overloaded)]), vec![listed("b", [Ok(says("x"))])]);
     model.complete(&question(), &mut heard).await.unwrap();
     assert_eq!(heard.0, "a|b");
 }
@@ -137,8 +138,8 @@ async fn of_two_failures_the_more_hopeful_is_told() {
 #[tokio::test]
 async fn an_empty_reply_is_tried_once_on_the_next_model_and_paid() {
     let model = FallbackModel::new(
-        listed("a", [says(" "), says(""), says("")]),
-        vec![listed("b", [says("full"), Err(Overloaded), says("")]), listed("c", [])],
+        listed("a", [Ok(says(" ")), Ok(says("")), Ok(says(""))]),
+        vec![listed("b", [Ok(says("full")), Err(Overloaded), Ok(says(""))]), listed("c", [])],
     );
     let reply = model.complete(&question(), &mut ()).await.unwrap();
     assert_eq!((reply.text.as_str(), reply.usage.input), ("full", 20));

@@ -1,7 +1,7 @@
-//! A model behind an OpenAI-compatible server, streamed.
+//! A model behind a provider's server, streamed.
 //!
-//! The wire format is the genai crate's; this file drives its stream under a limit of time and
-//! size. It never retries; the engine does. The future owns the connection: dropping it closes the
+//! The wire formats are the genai crate's; this file drives its stream under limits of time and
+//! size. It never retries; that is the wrapper's. The future owns the connection: dropping it closes the
 //! connection at once.
 
 use std::fmt;
@@ -9,15 +9,14 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures_util::StreamExt;
-use genai::adapter::AdapterKind;
 use genai::chat::{ChatStream, ChatStreamEvent, StreamEnd};
 use genai::resolver::{AuthData, Endpoint};
-use genai::{Headers, ModelIden, ServiceTarget};
+use genai::{ModelIden, ServiceTarget};
 use url::Url;
 
 use super::failure;
 use super::port::{LlmError, LlmErrorKind, Model, ModelReply, ModelRequest, StreamSink};
-use super::wire;
+use super::wire::{self, WireFormat};
 use crate::base::Secret;
 use crate::net::HttpFactory;
 
@@ -31,19 +30,23 @@ const ARGUMENTS_BYTES_MAX: usize = 1 << 20;
 pub struct ProviderSettings {
     /// The name for `/status`, logs and the price list.
     pub name: String,
+    /// What the server speaks.
+    pub format: WireFormat,
     /// The model's name as the provider knows it.
     pub model: String,
     /// The server with the version path, `https://api.example.com/v1`; a query is kept.
     pub base_url: String,
-    /// Sent as a bearer token; `None` for servers without keys.
+    /// Sent as the format wants it; `None` for servers without keys.
     pub api_key: Option<Secret>,
     /// The longest time of one call, from connecting to the end of the stream.
     pub timeout: Duration,
+    /// The longest silence: until the server begins to answer, and between the pieces it sends.
+    pub idle_timeout: Duration,
     /// How many tokens a request and its reply may have together; 0 if unknown.
     pub context_window: u64,
 }
 
-/// A model of an OpenAI-compatible provider.
+/// A model of a provider.
 pub struct ProviderModel {
     settings: ProviderSettings,
     client: genai::Client,
@@ -70,17 +73,9 @@ impl ProviderModel {
             .map_err(|_built_without_io| rejected("the client cannot be built".to_owned()))?;
         let auth = match &settings.api_key {
             Some(key) => AuthData::from_single(key.expose()),
-            // Without a key no Authorization header is sent at all, not even an empty one.
-            None => AuthData::RequestOverride {
-                url: base
-                    .join("chat/completions")
-                    .map(|mut url| {
-                        url.set_query(base.query());
-                        url.to_string()
-                    })
-                    .map_err(|error| rejected(error.to_string()))?,
-                headers: Headers::default(),
-            },
+            // Without a key no header for it is sent at all, not even an empty one.
+            None => wire::keyless(settings.format, &base, &settings.model)
+                .map_err(|error| rejected(error.to_string()))?,
         };
         Ok(Self { settings, client, endpoint: Endpoint::from_owned(base.as_str()), auth })
     }
@@ -89,7 +84,7 @@ impl ProviderModel {
         ServiceTarget {
             endpoint: self.endpoint.clone(),
             auth: self.auth.clone(),
-            model: ModelIden::new(AdapterKind::OpenAI, self.settings.model.as_str()),
+            model: ModelIden::new(self.settings.format.adapter(), self.settings.model.as_str()),
         }
     }
 
@@ -98,13 +93,15 @@ impl ProviderModel {
         request: &ModelRequest,
         sink: &mut dyn StreamSink,
     ) -> Result<ModelReply, LlmError> {
-        let options = wire::options(request, &self.settings.model);
+        let options = wire::options(request, self.settings.format, &self.settings.model)
+            .with_stream_header_timeout(self.settings.idle_timeout)
+            .with_stream_read_timeout(self.settings.idle_timeout);
         let response = self
             .client
             .exec_chat_stream(self.target(), wire::request(request), Some(&options))
             .await
             .map_err(|error| failure::of(&error))?;
-        read(response.stream, sink).await
+        read(response.stream, self.settings.format, sink).await
     }
 }
 
@@ -122,7 +119,11 @@ fn base_url(text: &str) -> Option<Url> {
 }
 
 /// Reads the stream to its end event, or to the first error: after one the rest means nothing.
-async fn read(mut stream: ChatStream, sink: &mut dyn StreamSink) -> Result<ModelReply, LlmError> {
+async fn read(
+    mut stream: ChatStream,
+    format: WireFormat,
+    sink: &mut dyn StreamSink,
+) -> Result<ModelReply, LlmError> {
     let mut text = String::new();
     let mut heard_anything = false;
     while let Some(event) = stream.next().await {
@@ -141,6 +142,8 @@ async fn read(mut stream: ChatStream, sink: &mut dyn StreamSink) -> Result<Model
                     return Err(failure::malformed("the arguments of a tool call are too long"));
                 }
             }
+            // The library makes an end up for streams without one.
+            ChatStreamEvent::End(end) if wire::is_made_up(format, &end) => break,
             ChatStreamEvent::End(end) => return Ok(reply(text, end)),
             ChatStreamEvent::ReasoningChunk(_)
             | ChatStreamEvent::ThoughtSignatureChunk(_)

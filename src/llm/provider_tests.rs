@@ -94,6 +94,7 @@ async fn serve(script: Script) -> Server {
     let heard = Heard::default();
     let router = Router::new()
         .route("/base/v1/chat/completions", post(answer))
+        .route("/base/v1/models/{call}", post(answer))
         .with_state((script, Arc::clone(&heard)));
     let tasks = TaskSet::new("test", CancellationToken::new());
     tasks.spawn("server", async move {
@@ -105,10 +106,12 @@ async fn serve(script: Script) -> Server {
 fn model_at(address: SocketAddr, timeout: Duration) -> ProviderModel {
     let settings = ProviderSettings {
         name: "main".to_owned(),
+        format: WireFormat::ChatCompletions,
         model: "test-model-high".to_owned(),
         base_url: format!("http://{address}/base/v1"),
         api_key: Some(Secret::new("k3y")),
         timeout,
+        idle_timeout: timeout,
         context_window: 1000,
     };
     ProviderModel::new(settings, &HttpFactory::default()).unwrap()
@@ -334,6 +337,28 @@ async fn a_stream_without_its_end_is_cut_off() {
 }
 
 #[tokio::test]
+async fn a_gemini_stream_without_its_last_piece_is_cut_off() {
+    let piece = |reason: Value| {
+        let content = json!({ "parts": [{ "text": "half" }], "role": "model" });
+        event(&json!({ "candidates": [{ "content": content, "finishReason": reason }] }))
+    };
+    let whole = vec![piece(Value::Null), piece("STOP".into())];
+    for (pieces, kind) in [
+        (whole.clone(), None),
+        (whole[..1].to_vec(), Some(LlmErrorKind::CutOff)),
+        (vec![b"<html></html>".to_vec()], Some(LlmErrorKind::Malformed)),
+        (vec![event(&json!({ "promptFeedback": {} }))], Some(LlmErrorKind::Malformed)),
+    ] {
+        let server = serve(Script::Stream(pieces)).await;
+        let mut settings = model_at(server.address, Duration::from_secs(10)).settings;
+        settings.format = WireFormat::Gemini;
+        let model = ProviderModel::new(settings, &HttpFactory::default()).unwrap();
+        let outcome = model.complete(&request(), &mut ()).await;
+        assert_eq!(outcome.err().map(|error| error.kind), kind);
+    }
+}
+
+#[tokio::test]
 async fn garbage_is_malformed_and_nothing_behind_it_counts() {
     let bad_event = vec![
         delta(&json!({ "content": "a" })),
@@ -369,6 +394,20 @@ async fn a_stalled_stream_times_out_and_its_connection_is_closed() {
     assert_eq!(error.kind, LlmErrorKind::Timeout);
     assert_eq!(pieces.0, ["wait"]);
     gone.cancelled().await;
+}
+
+#[tokio::test]
+async fn a_server_that_falls_silent_is_given_up_before_the_whole_time_is_over() {
+    for said in [Vec::new(), vec![delta(&json!({ "content": "wait" }))]] {
+        let gone = CancellationToken::new();
+        let server = serve(Script::Stall(said.clone(), gone.clone())).await;
+        let mut settings = model_at(server.address, Duration::from_secs(600)).settings;
+        settings.idle_timeout = Duration::from_millis(200);
+        let model = ProviderModel::new(settings, &HttpFactory::default()).unwrap();
+        let error = model.complete(&request(), &mut ()).await.unwrap_err();
+        assert_eq!(error.kind, LlmErrorKind::Timeout, "{said:?}");
+        gone.cancelled().await;
+    }
 }
 
 #[tokio::test]

@@ -147,14 +147,16 @@ async fn one_failure_of_the_model_is_made_good() {
 #[tokio::test(flavor = "multi_thread")]
 async fn two_failures_are_an_apology_with_a_reference() {
     let stage = Stage::new().await;
-    stage.model.set_mode(Mode::script([Turn::server_error(), Turn::server_error()]));
+    stage.model.set_mode(Mode::Same(Turn::server_error()));
     let (question, answer) = ask(&stage, "well?").await;
     stage.verdict(&question, "failed").await;
     let why = stage.why(&question);
     assert!(answer.contains("Sorry") && answer.contains(text(&why, "turn")), "{answer}");
     assert!(!text(&why, "reason").is_empty());
     assert!(stage.log().contains(text(&why, "turn")), "the reference is found in the log");
-    assert_eq!(stage.model.requests().len(), 2);
+    // Two strikes, each with three repetitions.
+    assert_eq!(stage.model.requests().len(), 8);
+    stage.model.set_mode(Mode::Echo);
     // The next question is not affected, and the failed turn left no history.
     assert_eq!(ask(&stage, "again?").await.1, "answer to: again?");
     assert_eq!(stage.model.last_request().messages().len(), 2);

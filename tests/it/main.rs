@@ -18,6 +18,8 @@ mod events;
 #[cfg(test)]
 mod failed;
 #[cfg(test)]
+mod formats;
+#[cfg(test)]
 mod groups;
 #[cfg(test)]
 mod hostile;

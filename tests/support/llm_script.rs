@@ -1,5 +1,5 @@
-//! A scripted model server for tests: OpenAI-compatible chat completions over real HTTP, plain
-//! and streamed.
+//! A scripted model server for tests over real HTTP: OpenAI's chat completions, plain and streamed,
+//! and the streams of Anthropic's messages and of Gemini.
 //!
 //! Rules decide each request; every request is kept and checked against what a provider demands
 //! of a conversation. Include it with
@@ -12,6 +12,10 @@
 mod captured;
 #[path = "llm_script/checks.rs"]
 mod checks;
+#[path = "llm_script/formats.rs"]
+mod formats;
+#[path = "llm_script/native.rs"]
+mod native;
 #[path = "llm_script/script.rs"]
 mod script;
 #[path = "llm_script/server.rs"]
@@ -22,6 +26,7 @@ mod wire;
 #[expect(unused_imports, reason = "each test target uses other names, and none the last")]
 pub(crate) use self::{
     captured::Captured,
+    formats::Format,
     script::{Latency, Mode, Rule, ToolCall, Turn, When},
     server::ModelServer,
     wire::END as UNUSED_NAME,

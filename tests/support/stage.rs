@@ -20,7 +20,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
-use crate::llm_script::{Mode, ModelServer};
+use crate::llm_script::{Format, Mode, ModelServer};
 
 /// How long anything may take before a test gives up. Generous: a slow machine is no fault.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
@@ -35,11 +35,22 @@ pub(crate) struct Options {
     pub(crate) model: Option<Mode>,
     /// Whether the bot welcomes chats. Most tests count what it says and do without.
     pub(crate) welcome: bool,
+    /// What the model speaks.
+    pub(crate) format: Format,
+    /// Lines added to the model's section.
+    pub(crate) model_lines: String,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { bot: String::new(), main: String::new(), model: Some(Mode::Echo), welcome: false }
+        Self {
+            bot: String::new(),
+            main: String::new(),
+            model: Some(Mode::Echo),
+            format: Format::Chat,
+            model_lines: String::new(),
+            welcome: false,
+        }
     }
 }
 
@@ -93,9 +104,11 @@ impl Stage {
         };
         let model = if has_model {
             format!(
-                "[models.main]\nprovider = \"openai\"\nbase_url = \"{}\"\nmodel = \"scripted\"\n\
-                 api_key = \"env:MODEL_KEY\"\n",
-                self.model.base_url()
+                "[models.main]\nprovider = \"{}\"\nbase_url = \"{}\"\nmodel = \"scripted\"\n\
+                 api_key = \"env:MODEL_KEY\"\nretry_wait = \"20ms\"\n{}\n",
+                options.format.provider(),
+                self.model.base_url_of(options.format),
+                options.model_lines,
             )
         } else {
             String::new()

@@ -2,14 +2,20 @@
 
 use serde_json::Value;
 
+use super::formats::Format;
+
 /// One request for a completion.
 #[derive(Clone, Debug)]
 pub(crate) struct Captured {
     /// Counted from 0 in the order of arrival.
     pub(crate) number: usize,
-    /// The whole body.
+    /// What the client speaks.
+    pub(crate) format: Format,
+    /// The whole body, in the words of chat completions.
     pub(crate) body: Value,
-    /// The `Authorization` header.
+    /// The whole body as it came.
+    pub(crate) raw: Value,
+    /// The header that carries the key.
     pub(crate) authorization: Option<String>,
 }
 

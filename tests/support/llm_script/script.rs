@@ -44,6 +44,8 @@ pub(crate) enum Turn {
     StallAfter(String),
     /// The beginning of a text, then the connection breaks.
     Cut(String),
+    /// The beginning of a text, then an error within the stream.
+    FailAfter(String),
     /// Another answer, later.
     Later(Duration, Box<Turn>),
 }
@@ -71,6 +73,11 @@ impl Turn {
         let error =
             json!({"message": "The server had an error", "type": "server_error", "code": null});
         Self::Fail { status: 500, body: json!({"error": error}), retry_after_s: None }
+    }
+
+    pub(crate) fn overloaded() -> Self {
+        let error = json!({"message": "Overloaded", "type": "overloaded_error", "code": null});
+        Self::Fail { status: 529, body: json!({"error": error}), retry_after_s: None }
     }
 
     pub(crate) fn context_length() -> Self {

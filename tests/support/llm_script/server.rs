@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
-use axum::extract::State;
+use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use axum::routing::post;
@@ -20,8 +20,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::captured::Captured;
 use super::checks::violations;
+use super::formats::{Format, from_anthropic, from_gemini};
 use super::script::{Latency, Mode, Rule, ToolCall, Turn, decide};
-use super::wire::{Completion, END};
+use super::wire::Completion;
 
 struct Inner {
     rules: Vec<Rule>,
@@ -78,7 +79,9 @@ impl ModelServer {
             changes: watch::Sender::new(0),
         });
         let router = axum::Router::new()
-            .route("/v1/chat/completions", post(complete))
+            .route("/v1/chat/completions", post(complete_chat))
+            .route("/v1/messages", post(complete_anthropic))
+            .route("/v1beta/models/{call}", post(complete_gemini))
             .layer(axum::extract::DefaultBodyLimit::max(64 << 20))
             .with_state(Arc::clone(&shared));
         let local = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
@@ -98,6 +101,14 @@ impl ModelServer {
     /// The base of the API, with a slash at its end: `http://127.0.0.1:40123/v1/`.
     pub(crate) fn base_url(&self) -> String {
         format!("http://{}/v1/", self.address)
+    }
+
+    /// The base for another format.
+    pub(crate) fn base_url_of(&self, format: Format) -> String {
+        match format {
+            Format::Chat | Format::Anthropic => self.base_url(),
+            Format::Gemini => format!("http://{}/v1beta/", self.address),
+        }
     }
 
     /// Replaces all rules by one mode.
@@ -216,17 +227,61 @@ impl Drop for InFlight {
     }
 }
 
-async fn complete(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: Bytes) -> Response {
-    let Ok(body) = serde_json::from_slice::<Value>(&body) else {
+async fn complete_chat(
+    State(shared): State<Arc<Shared>>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
+    complete(shared, Format::Chat, headers, &body, |body| (body.clone(), Vec::new())).await
+}
+
+async fn complete_anthropic(
+    State(shared): State<Arc<Shared>>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
+    let has_version = headers.get("anthropic-version").is_some_and(|value| value == "2023-06-01");
+    let retell = |body: &Value| {
+        let (retold, mut wrong) = from_anthropic(body);
+        if !has_version {
+            wrong.push("no version".to_owned());
+        }
+        (retold, wrong)
+    };
+    complete(shared, Format::Anthropic, headers, &body, retell).await
+}
+
+async fn complete_gemini(
+    State(shared): State<Arc<Shared>>,
+    Path(call): Path<String>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
+    let Some(model) = call.strip_suffix(":streamGenerateContent") else {
+        return json_answer(404, &json!({"error": {"code": 404}}), None);
+    };
+    complete(shared, Format::Gemini, headers, &body, |body| from_gemini(model, body)).await
+}
+
+async fn complete(
+    shared: Arc<Shared>,
+    format: Format,
+    headers: HeaderMap,
+    body: &Bytes,
+    retell: impl FnOnce(&Value) -> (Value, Vec<String>),
+) -> Response {
+    let Ok(raw) = serde_json::from_slice::<Value>(body) else {
         shared.change(|inner| inner.violations.push("a body that is not JSON".to_owned()));
         return json_answer(400, &json!({"error": {"message": "not JSON"}}), None);
     };
-    let authorization = headers.get("authorization").and_then(|value| value.to_str().ok());
+    let (body, wrong) = retell(&raw);
+    let authorization = headers.get(format.key_header()).and_then(|value| value.to_str().ok());
     let authorization = authorization.map(str::to_owned);
     let guard = InFlight::begin(Arc::clone(&shared));
     let (request, mut turn, wait, pause) = shared.change(|inner| {
         let number = inner.requests.len();
-        let request = Captured { number, body, authorization };
+        let request = Captured { number, format, body, raw, authorization };
+        inner.violations.extend(wrong.iter().map(|what| format!("request {number}: {what}")));
         inner.violations.extend(violations(&request, &inner.models));
         inner.requests.push(request.clone());
         let turn = decide(&mut inner.rules, &request);
@@ -244,12 +299,19 @@ async fn answer(request: &Captured, turn: Turn, pause: Duration, guard: InFlight
     let (text, calls, finish) = match turn {
         Turn::Fail { status, body, retry_after_s } => {
             guard.finish();
-            return json_answer(status, &body, retry_after_s);
+            let (status, body) = request.format.failure(status, &body, retry_after_s);
+            // Gemini has no such header.
+            let header = retry_after_s.filter(|_| request.format != Format::Gemini);
+            return json_answer(status, &body, header);
         }
         Turn::Stall => std::future::pending().await,
         Turn::StallAfter(_) if !request.stream() => std::future::pending().await,
         Turn::StallAfter(text) => return unfinished(request, &text, Step::Stall, guard),
         Turn::Cut(text) => return unfinished(request, &text, Step::Cut, guard),
+        Turn::FailAfter(text) => {
+            let error = Step::Send(request.format.error_event());
+            return unfinished(request, &text, error, guard);
+        }
         Turn::Text(text) => (text, Vec::new(), "stop"),
         Turn::Truncated(text) => (text, Vec::new(), "length"),
         Turn::Empty | Turn::Later(..) => (String::new(), Vec::new(), "stop"),
@@ -265,11 +327,12 @@ async fn answer(request: &Captured, turn: Turn, pause: Duration, guard: InFlight
         return json_answer(200, &completion.whole(request), None);
     }
     let mut steps = VecDeque::new();
-    for chunk in completion.chunks(request) {
-        steps.push_back(Step::Send(chunk));
+    let (events, end) = completion.events(request);
+    for event in events {
+        steps.push_back(Step::Send(event));
         steps.push_back(Step::Pause(pause));
     }
-    steps.push_back(Step::Send(END.to_owned()));
+    steps.push_back(Step::Send(end));
     streamed(steps, guard)
 }
 
@@ -277,13 +340,15 @@ async fn answer(request: &Captured, turn: Turn, pause: Duration, guard: InFlight
 fn unfinished(request: &Captured, text: &str, end: Step, guard: InFlight) -> Response {
     let completion = Completion { text, calls: &[], finish: "stop" };
     let mut chunks: VecDeque<String> = if request.stream() {
-        completion.chunks(request).into()
+        completion.events(request).0.into()
     } else {
         let whole = completion.whole(request).to_string();
         VecDeque::from([whole, String::new()])
     };
-    let half = chunks.len().saturating_sub(1);
-    chunks.truncate(half);
+    if request.format == Format::Chat {
+        let half = chunks.len().saturating_sub(1);
+        chunks.truncate(half);
+    }
     if !request.stream() {
         let cut = chunks.pop_front().unwrap_or_default();
         let half = cut.chars().count() / 2;

@@ -3,10 +3,12 @@
 use serde_json::{Value, json};
 
 use super::captured::Captured;
+use super::formats::Format;
+use super::native;
 use super::script::ToolCall;
 
 /// How many characters go into one chunk of a stream.
-const CHUNK_CHARS: usize = 8;
+pub(crate) const CHUNK_CHARS: usize = 8;
 
 /// An answer that is not an error.
 pub(crate) struct Completion<'turn> {
@@ -16,7 +18,7 @@ pub(crate) struct Completion<'turn> {
 }
 
 impl Completion<'_> {
-    fn usage(&self, request: &Captured) -> Value {
+    pub(crate) fn usage(&self, request: &Captured) -> Value {
         let prompt = request.body["messages"].to_string().len() / 4;
         let calls: usize = self.calls.iter().map(|call| call.arguments.len() + 8).sum();
         let completion = (self.text.len() + calls) / 4 + 1;
@@ -55,8 +57,16 @@ impl Completion<'_> {
         })
     }
 
-    /// The answer in the events of a stream, without the end mark.
-    pub(crate) fn chunks(&self, request: &Captured) -> Vec<String> {
+    /// The answer in the events of a stream: all but the last, and the last, which ends it.
+    pub(crate) fn events(&self, request: &Captured) -> (Vec<String>, String) {
+        match request.format {
+            Format::Chat => (self.chunks(request), END.to_owned()),
+            Format::Anthropic => native::anthropic(self, request),
+            Format::Gemini => native::gemini(self, request),
+        }
+    }
+
+    fn chunks(&self, request: &Captured) -> Vec<String> {
         let mut deltas = vec![json!({"role": "assistant", "content": ""})];
         let characters: Vec<char> = self.text.chars().collect();
         for piece in characters.chunks(CHUNK_CHARS) {
