@@ -31,6 +31,8 @@ mod llm_script;
 #[cfg(test)]
 mod message;
 #[cfg(test)]
+mod models;
+#[cfg(test)]
 mod offline;
 #[cfg(test)]
 mod once;
@@ -51,6 +53,8 @@ mod stage;
 mod talk;
 #[cfg(test)]
 mod verdicts;
+#[cfg(test)]
+mod ways_out;
 #[cfg(test)]
 mod webhook;
 #[cfg(test)]
