@@ -127,6 +127,11 @@ impl Attention {
         is_due
     }
 
+    /// The sender of a late message was not told after all.
+    pub(super) fn takes_back_late(&self, message: &AgentMessage) {
+        self.late.remove(&(message.session.id.clone(), message.sender.id.clone()));
+    }
+
     /// What a person is called, as far as mentions and look-ups told.
     pub(super) fn name(&self, person: &UserId) -> Option<String> {
         self.names.get(person)

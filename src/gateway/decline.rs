@@ -96,7 +96,12 @@ impl Gateway {
             changes: Vec::new(),
         };
         let row = InboxV1 { lane: crate::store::Lane::Delivery, ..row.clone() };
-        Some(self.decline(bot, keys, row, declined).await)
+        let submitted = self.decline(bot, keys, row.clone(), declined).await;
+        if submitted.is_err() {
+            // The platform sends it again, and then its sender is to be told.
+            self.shared.attention.takes_back_late(&row.message);
+        }
+        Some(submitted)
     }
 
     /// Says once a chat that nobody is let in because a list is empty.

@@ -4,6 +4,8 @@
 #[cfg(test)]
 mod admin;
 #[cfg(test)]
+mod admission;
+#[cfg(test)]
 mod cards;
 #[cfg(test)]
 mod cases;

@@ -142,6 +142,14 @@ impl Stage {
         );
     }
 
+    /// Changes the bot's file; the daemon must not have started yet.
+    pub(crate) fn edit_bot(&self, from: &str, to: &str) {
+        let file = self.path("bots/assistant.toml");
+        let text = fs::read_to_string(&file).unwrap();
+        assert!(text.contains(from), "{from} is not in {text}");
+        fs::write(file, text.replace(from, to)).unwrap();
+    }
+
     /// A URL of the daemon.
     pub(crate) fn url(&self, path: &str) -> String {
         format!("http://127.0.0.1:{}{path}", self.port)
@@ -187,12 +195,37 @@ impl Stage {
         format!("{status:?}; {}", self.log())
     }
 
+    /// Starts the daemon so that a file that cannot grow is an error for it and not its end, and
+    /// waits until it is ready.
+    pub(crate) async fn start_surviving_full_disks(&mut self) {
+        let daemon = self.command(&["run"]);
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", "trap '' XFSZ; exec \"$0\" \"$@\""]).arg(daemon.get_program());
+        command.args(daemon.get_args()).env_clear();
+        command.envs(daemon.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        self.spawn(command, &[]);
+        let is_ready = self.is_ready().await;
+        assert!(is_ready, "the daemon is not ready: {}", self.epitaph());
+    }
+
+    /// Limits how large files of the running daemon may grow, as a full disk would; `None`: not.
+    pub(crate) fn limit_files(&self, bytes: Option<u64>) {
+        use rustix::process::{Pid, Resource, Rlimit, prlimit};
+        let id = i32::try_from(self.daemon.as_ref().unwrap().id()).unwrap();
+        let limit = Rlimit { current: bytes, maximum: None };
+        prlimit(Pid::from_raw(id), Resource::Fsize, limit).unwrap();
+    }
+
     /// Starts the daemon and does not wait.
     pub(crate) fn launch(&mut self, environment: &[(&str, &str)]) {
+        let command = self.command(&["run"]);
+        self.spawn(command, environment);
+    }
+
+    fn spawn(&mut self, mut command: Command, environment: &[(&str, &str)]) {
         assert!(self.daemon.is_none(), "the daemon runs already");
         let log =
             fs::OpenOptions::new().create(true).append(true).open(self.path("daemon.log")).unwrap();
-        let mut command = self.command(&["run"]);
         for (name, value) in environment {
             command.env(name, value);
         }

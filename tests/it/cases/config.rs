@@ -1,10 +1,10 @@
 //! Cases about configuration that is not in order.
 
+use larkspur::playground::Endpoint;
 use std::fs;
 
-use larkspur::playground::Endpoint;
-
 use crate::stage::{Options, PATIENCE, Stage};
+use crate::talk::text;
 
 /// Waits until readiness has nothing but `word` to complain about.
 async fn complaint(stage: &Stage, word: &str) -> String {
@@ -93,4 +93,27 @@ async fn p151_every_secret_is_read_the_same_way_and_a_cipher_text_is_refused() {
         let said = String::from_utf8(check.stdout).unwrap();
         assert!(said.contains(&format!("lark.{key}: ")) && said.contains("env:NAME"), "{said}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn p204_an_empty_list_is_reported_by_check_and_once_a_chat() {
+    let mut stage = Stage::set(Options::default()).await;
+    stage.edit_bot("users = [\"@tenant\"]", "users = []");
+    let report = String::from_utf8(stage.cli(&["check"]).stdout).unwrap();
+    let lists = report.lines().filter(|line| line.contains("access.users")).count();
+    assert_eq!(lists, 1, "{report}");
+    assert!(!report.contains("access.chats"), "{report}");
+    stage.start(&[]).await;
+    let first = stage.sim.group("first", &["ann", "ben"]).chat_id;
+    let second = stage.sim.group("second", &["ann"]).chat_id;
+    for (user, chat) in [("ann", &first), ("ben", &first), ("ann", &first), ("ann", &second)] {
+        let question = stage.sim.asks(user, chat, "anybody?").unwrap();
+        stage.verdict(&question, "not_allowed").await;
+        assert!(text(&stage.why(&question), "reason").contains("access.users"));
+    }
+    let log = stage.log();
+    let warnings: Vec<&str> = log.lines().filter(|line| line.contains("access_empty")).collect();
+    assert_eq!(warnings.len(), 2, "{warnings:?}");
+    assert!(warnings[0].contains(&first) && warnings[0].contains("access.users"));
+    assert!(warnings[1].contains(&second));
 }

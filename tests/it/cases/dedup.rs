@@ -1,12 +1,14 @@
 //! Cases about messages that come twice, or are wanted twice.
 
+use futures_util::future::join_all;
 use larkspur::playground::{AppSettings, PushRecord, RetryEventId, Say};
 use serde_json::{Value, json};
+use std::time::Duration;
 
 use crate::failed::{failed_turns, replay};
 use crate::llm_script::{Mode, Turn};
-use crate::stage::{Options, Stage};
-use crate::talk::{asked, barrier, bot_lines, late, text};
+use crate::stage::{Options, PATIENCE, Stage};
+use crate::talk::{asked, barrier, bot_lines, late, text, word};
 
 /// The payload of what failed is kept and shown; the platform's repetition is a duplicate that
 /// says why; an operator's repetition runs, once.
@@ -129,4 +131,87 @@ async fn p042_what_the_bot_sent_is_its_own_whoever_is_said_to_have_sent_it() {
     assert_eq!(stage.model.requests().len(), 2);
     assert!(stage.sim.pushes().iter().all(PushRecord::delivered));
     assert_eq!(text(&stage.why(&out), "verdict"), "answered", "it is known as the answer it is");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn p002_a_message_is_remembered_for_longer_than_the_platform_retries_across_restarts() {
+    let mut stage = Stage::new().await;
+    let chat = stage.sim.p2p("ann").chat_id;
+    let question = stage.sim.says("ann", &chat, "once?").unwrap();
+    stage.verdict(&question, "answered").await;
+    let mut passed_s = 0;
+    for at_s in [61, 6 * 3600, 24 * 3600] {
+        stage.sim.advance(Duration::from_secs(at_s - passed_s));
+        passed_s = at_s;
+        stage.kill();
+        let offset = (at_s * 1000).to_string();
+        stage.start(&[("LARKSPUR_CLOCK_OFFSET_MS", &offset)]).await;
+        for event_id in [RetryEventId::Same, RetryEventId::New] {
+            let pushes = stage.sim.duplicate(&question, 2, event_id).await.unwrap();
+            assert!(pushes.iter().all(PushRecord::delivered), "{at_s} s: {pushes:?}");
+        }
+        assert_eq!(word(&stage, &question), "answered", "{at_s} s");
+    }
+    barrier(&stage, "ann", &chat).await;
+    let lines = bot_lines(&stage, &chat);
+    assert_eq!(lines, ["answer to: once?", "answer to: the last question"]);
+    assert_eq!(stage.model.requests().len(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn p006_a_message_that_could_not_be_stored_is_not_taken_for_seen() {
+    let mut stage = Stage::set(Options::default()).await;
+    stage.start_surviving_full_disks().await;
+    let chat = stage.sim.p2p("ann").chat_id;
+    barrier(&stage, "ann", &chat).await;
+    stage.limit_files(Some(0));
+    let question = stage.sim.says("ann", &chat, "lost?").unwrap();
+    assert!(stage.sim.pushed(PATIENCE).await);
+    let refused = stage.sim.duplicate(&question, 3, RetryEventId::Same).await.unwrap();
+    assert!(refused.iter().all(|push| push.status == Some(503)), "{refused:?}");
+    stage.limit_files(None);
+    stage.sim.advance(Duration::from_secs(16));
+    assert_eq!(stage.answer(&question).await, "answer to: lost?");
+    let again = stage.sim.duplicate(&question, 3, RetryEventId::New).await.unwrap();
+    assert!(again.iter().all(PushRecord::delivered));
+    barrier(&stage, "ann", &chat).await;
+    assert_eq!(bot_lines(&stage, &chat).len(), 3);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn p092_copies_that_arrive_together_give_one_answer() {
+    let stage = Stage::new().await;
+    let chat = stage.sim.p2p("ann").chat_id;
+    let held = Say { hold: true, ..Say::new("ann", &chat, "once?") };
+    let question = stage.sim.say(&held).unwrap();
+    let pushes = stage.sim.duplicate(&question, 3, RetryEventId::Same).await.unwrap();
+    assert!(pushes.iter().all(PushRecord::delivered));
+    assert_eq!(stage.answer(&question).await, "answer to: once?");
+    barrier(&stage, "ann", &chat).await;
+    assert_eq!(bot_lines(&stage, &chat).len(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn p136_a_thousand_deliveries_of_a_hundred_messages_are_a_hundred_turns() {
+    let stage = Stage::new().await;
+    let mut questions = Vec::new();
+    for number in 0..100 {
+        let user = format!("user{number}");
+        let chat = stage.sim.p2p(&user).chat_id;
+        let held = Say { hold: true, ..Say::new(&user, &chat, &format!("question {number}")) };
+        questions.push((chat, stage.sim.say(&held).unwrap()));
+    }
+    let deliveries =
+        questions.iter().map(|(_, question)| stage.sim.duplicate(question, 10, RetryEventId::New));
+    for pushes in join_all(deliveries).await {
+        assert!(pushes.unwrap().iter().all(PushRecord::delivered));
+    }
+    for (chat, question) in &questions {
+        stage.answers(question).await;
+        assert_eq!(bot_lines(&stage, chat).len(), 1);
+    }
+    assert_eq!(stage.model.requests().len(), 100);
+    let accepted = stage.log().lines().filter(|line| line.contains("\"accepted\"")).count();
+    let duplicates = stage.log().lines().filter(|line| line.contains("\"duplicate\"")).count();
+    assert_eq!((accepted, duplicates), (100, 900));
 }

@@ -32,3 +32,47 @@ async fn p041_own_messages_are_ignored_whatever_their_sender_is_called() {
     assert_eq!(bot_lines(&stage, &group).len(), 1);
     assert_eq!(stage.model.requests().len(), 1);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn p024_a_command_behind_a_mention_is_a_command() {
+    let stage = Stage::new().await;
+    let group = stage.sim.group("team", &["ann"]).chat_id;
+    let variants = [
+        "@{bot} /new",
+        "@{bot}, /new",
+        "@{bot}:/new",
+        "@{bot}\u{a0}\u{3000}/new",
+        "@{bot}：/NEW",
+        "@{bot}\n/new",
+        "@{bot}/new",
+    ];
+    for words in variants {
+        let command = stage.sim.says("ann", &group, words).unwrap();
+        stage.verdict(&command, "command").await;
+    }
+    assert!(stage.model.requests().is_empty(), "the model never saw one");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn p199_a_sentence_that_mentions_a_command_goes_to_the_bot() {
+    let stage = Stage::new().await;
+    let chat = stage.sim.p2p("ann").chat_id;
+    let words = "is it /model or /models that I need here?";
+    let question = stage.sim.says("ann", &chat, words).unwrap();
+    assert_eq!(stage.answer(&question).await, format!("answer to: {words}"));
+    stage.verdict(&question, "answered").await;
+    // What is taken for a command and refused leaves its trace.
+    let unknown = stage.sim.says("ann", &chat, "/models").unwrap();
+    assert!(stage.answer(&unknown).await.contains("no command /models"));
+    stage.verdict(&unknown, "command").await;
+    // A message that never becomes a turn, too.
+    let group = stage.sim.group("team", &["ann"]).chat_id;
+    let beside = stage.sim.say(&Say::new("ann", &group, "/model gpt")).unwrap();
+    stage.verdict(&beside, "not_mentioned").await;
+    let patch = json!({"event": {"sender": {"tenant_key": "another"}}});
+    let foreign = Say::new("ann", &group, "/model gpt").to_bot().with_overrides(patch);
+    let foreign = stage.sim.say(&foreign).unwrap();
+    stage.verdict(&foreign, "not_allowed").await;
+    assert!(text(&stage.why(&foreign), "reason").contains("access.users"));
+    barrier(&stage, "ann", &chat).await;
+}

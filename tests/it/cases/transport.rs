@@ -1,10 +1,10 @@
 //! Component `transport`.
 
-use larkspur::playground::{EventPush, RawPush, Settings};
+use larkspur::playground::{EventPush, RawPush, Say, Settings};
 use serde_json::json;
 
-use crate::stage::Stage;
-use crate::talk::{text, word};
+use crate::stage::{Options, Stage};
+use crate::talk::{barrier, bot_lines, text, word};
 
 /// Unhandled event types flood the error log.
 #[tokio::test(flavor = "multi_thread")]
@@ -59,4 +59,44 @@ async fn p106_the_handshake_is_answered_unsigned_and_nothing_else_is() {
         assert_eq!(stage.sim.push(push).await.unwrap().status, Some(401));
         assert_eq!(word(&stage, "ev_forged"), "never_received");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn p010_a_clock_that_is_ahead_makes_no_fresh_message_stale() {
+    for offset_ms in ["20000", "-20000"] {
+        let bot = "[groups]\nstale = { after = \"1m\", then = \"drop\" }".to_owned();
+        let mut stage = Stage::set(Options { bot, ..Options::default() }).await;
+        stage.start(&[("LARKSPUR_CLOCK_OFFSET_MS", offset_ms)]).await;
+        let chat = stage.sim.p2p("ann").chat_id;
+        let fresh = stage.sim.says("ann", &chat, "fresh").unwrap();
+        assert_eq!(stage.answer(&fresh).await, "answer to: fresh", "no word of its age");
+        stage.verdict(&fresh, "answered").await;
+        let command = stage.sim.says("ann", &chat, "/new").unwrap();
+        stage.verdict(&command, "command").await;
+        // What is dropped leaves a reason, and its sender is told.
+        let late =
+            stage.sim.say(&Say { age_ms: 600_000, ..Say::new("ann", &chat, "old") }).unwrap();
+        stage.verdict(&late, "stale").await;
+        assert!(text(&stage.why(&late), "reason").contains("after it was sent"));
+        assert!(stage.answer(&late).await.contains("left unanswered"));
+        assert!(stage.log().contains("stale"), "it can be counted");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn p011_a_message_that_was_two_minutes_on_its_way_is_answered() {
+    let stage = Stage::new().await;
+    let chat = stage.sim.p2p("ann").chat_id;
+    let late = stage.sim.say(&Say { age_ms: 120_000, ..Say::new("ann", &chat, "late") }).unwrap();
+    assert_eq!(stage.answer(&late).await, "answer to: late");
+    stage.verdict(&late, "answered").await;
+    // Much later it is answered all the same, and says so; seen before, it is a duplicate.
+    let hours = Say { age_ms: 6 * 3_600_000, ..Say::new("ann", &chat, "very late") };
+    let hours = stage.sim.say(&hours).unwrap();
+    let answer = stage.answer(&hours).await;
+    assert_eq!(answer, "(Sent 6 h 0 min ago.)\nanswer to: very late");
+    let again = larkspur::playground::RetryEventId::New;
+    stage.sim.duplicate(&hours, 3, again).await.unwrap();
+    barrier(&stage, "ann", &chat).await;
+    assert_eq!(bot_lines(&stage, &chat).len(), 3);
 }
