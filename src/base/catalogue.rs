@@ -4,11 +4,14 @@
 //! answers, personas and recipes are not here: they are other people's words.
 
 mod aside;
+mod door;
 
 use std::time::Duration;
 
 pub use aside::Aside;
 use serde::{Deserialize, Serialize};
+
+pub use door::DoorSay;
 
 use super::verdict::Verdict;
 
@@ -102,49 +105,8 @@ pub enum Say {
     },
     /// The session's queue is full.
     Busy,
-    /// A stranger may be let in.
-    PairingHint {
-        /// What an admin must send.
-        code: String,
-    },
-    /// The answer to `/pair CODE`: whose code it was.
-    PairingDone {
-        /// Who was let in.
-        user: String,
-    },
-    /// The answer to `/pair CODE` with a code that nobody has.
-    PairingUnknown,
-    /// The answer to `/pair CODE` after too many wrong codes.
-    PairingTooMany,
-    /// The answer to `/pair`.
-    PairingList {
-        /// Who was let in.
-        people: Vec<String>,
-        /// How many codes wait.
-        waiting: usize,
-    },
-    /// The answer to `/pair revoke`.
-    PairingRevoked {
-        /// Who.
-        user: String,
-    },
-    /// The answer to `/pair revoke` about somebody who was not let in so.
-    PairingNobody {
-        /// Who.
-        user: String,
-    },
-    /// A command that only admins may give.
-    AdminsOnly,
-    /// A message came too late to be answered.
-    TooLate {
-        /// How old it was.
-        ago: Duration,
-    },
-    /// In front of the answer to a late message.
-    SentAgo {
-        /// How old it is.
-        ago: Duration,
-    },
+    /// To strangers and about late messages.
+    Door(DoorSay),
     /// Said outside of a turn.
     Aside(Aside),
     /// A message without text, attachment or quote.
@@ -221,25 +183,7 @@ impl Say {
                 format!("没有 {word} 这个命令。发送 /help 查看全部命令。")
             }
             Self::Busy => "这个会话的排队已满，请稍后再发。".to_owned(),
-            Self::PairingHint { code } => {
-                format!("你还不在我的允许名单中。请让我的管理员在 24 小时内向我发送：/pair {code}")
-            }
-            Self::PairingDone { user } => format!("好的，{user} 现在可以和我对话了。"),
-            Self::PairingUnknown => "没有这个配对码，或者它已过期。".to_owned(),
-            Self::PairingTooMany => "错误的配对码太多了，请一小时后再试。".to_owned(),
-            Self::PairingList { people, waiting } => format!(
-                "已配对 {} 人，等待确认的配对码 {waiting} 个。{}\n/pair CODE 确认，/pair revoke ID 取消。",
-                people.len(),
-                lines(people)
-            ),
-            Self::PairingRevoked { user } => format!("已取消 {user} 的配对。"),
-            Self::PairingNobody { user } => format!("{user} 没有配对。"),
-            Self::AdminsOnly => "这个命令只有管理员可以使用。".to_owned(),
-            Self::TooLate { ago } => format!(
-                "这条消息在发送 {} 后才到达，没有处理。如果仍然需要，请再发一次。",
-                span_zh(*ago)
-            ),
-            Self::SentAgo { ago } => format!("（这条消息发送于 {} 前）", span_zh(*ago)),
+            Self::Door(say) => say.text(Locale::ZhCn),
             Self::Aside(aside) => aside.zh(),
             Self::SayMore => "我在。请把问题和 @ 写在同一条消息里。".to_owned(),
             Self::PrefixUsage { prefix } => {
@@ -290,28 +234,7 @@ impl Say {
                 format!("There is no command {word}. Send /help for the list.")
             }
             Self::Busy => "This conversation's queue is full; please try again later.".to_owned(),
-            Self::PairingHint { code } => format!(
-                "You are not on my lists. Ask one of my admins to send me this within 24 hours: \
-                 /pair {code}"
-            ),
-            Self::PairingDone { user } => format!("{user} may talk to me now."),
-            Self::PairingUnknown => "Nobody has that code, or it has expired.".to_owned(),
-            Self::PairingTooMany => "Too many wrong codes; please try again in an hour.".to_owned(),
-            Self::PairingList { people, waiting } => format!(
-                "Let in by code: {}. Codes that wait: {waiting}.{}\n/pair CODE lets somebody in, \
-                 /pair revoke ID ends it.",
-                people.len(),
-                lines(people)
-            ),
-            Self::PairingRevoked { user } => format!("{user} may no longer talk to me by a code."),
-            Self::PairingNobody { user } => format!("{user} was not let in by a code."),
-            Self::AdminsOnly => "Only my admins may give that command.".to_owned(),
-            Self::TooLate { ago } => format!(
-                "This message arrived {} after it was sent and was left unanswered. Please send \
-                 it again if it still matters.",
-                span_en(*ago)
-            ),
-            Self::SentAgo { ago } => format!("(Sent {} ago.)", span_en(*ago)),
+            Self::Door(say) => say.text(Locale::EnUs),
             Self::Aside(aside) => aside.en(),
             Self::SayMore => {
                 "I am here. Please put the question and the mention into one message.".to_owned()
@@ -411,11 +334,6 @@ fn resting(begin: &str, models: &[String], between: &str, end: &str) -> String {
         return String::new();
     }
     format!("{begin}{}{end}", models.join(between))
-}
-
-/// Each on a line of its own.
-fn lines(items: &[String]) -> String {
-    items.iter().map(|item| format!("\n{item}")).collect()
 }
 
 fn calls(line: &StatusLine, sentence: impl FnOnce(u64) -> String) -> String {

@@ -31,8 +31,11 @@ const TRY_WAIT_MAX: Duration = Duration::from_secs(5);
 /// What the platform said lately.
 #[derive(Debug)]
 pub(super) struct Facts {
-    known: Bounded<(BotName, Fact), (Timestamp, Vec<String>)>,
+    known: Bounded<(BotName, Fact), Told>,
 }
+
+/// When the platform said so, and what.
+type Told = (Timestamp, Vec<String>);
 
 impl Default for Facts {
     fn default() -> Self {

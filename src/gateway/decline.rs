@@ -6,6 +6,7 @@ use super::bot::BotRuntime;
 use super::flow::Gateway;
 use super::late::{Late, lateness};
 use super::plan::planned_closing;
+use crate::base::catalogue::DoorSay;
 use crate::base::{Say, Verdict};
 use crate::bots::StaleWord;
 use crate::envelope::{DedupKey, Incoming, InletError, Submitted};
@@ -59,7 +60,7 @@ impl Gateway {
         };
         let broken = |error: StoreError| InletError::Unavailable(error.to_string());
         let declined = Declined {
-            say: Say::PairingHint { code: offer.code.clone() },
+            say: Say::Door(DoorSay::Hint { code: offer.code.clone() }),
             verdict: Verdict::NotAllowed,
             reason: NOT_IN_USERS,
             changes: offer.changes(&bot.name).map_err(broken)?,
@@ -90,7 +91,7 @@ impl Gateway {
             return Some(Ok(self.no_work(&bot.name, subject, Verdict::Stale, &reason)));
         }
         let declined = Declined {
-            say: Say::TooLate { ago },
+            say: Say::Door(DoorSay::TooLate { ago }),
             verdict: Verdict::Stale,
             reason: &reason,
             changes: Vec::new(),

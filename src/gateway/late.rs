@@ -105,7 +105,9 @@ fn merged(first: &InboxV1, others: &[Job]) -> InboxV1 {
     message.parts.clear();
     for other in others {
         let other = &other.row.message;
-        message.content = format!("{}\n{}", message.content, other.content).trim().to_owned();
+        let texts = [message.content.as_str(), other.content.as_str()];
+        let texts: Vec<&str> = texts.into_iter().filter(|text| !text.is_empty()).collect();
+        message.content = texts.join("\n");
         message.attachments.extend(other.attachments.iter().cloned());
         message.mentions.extend(other.mentions.iter().cloned());
         message.quotes = other.quotes.clone().or(message.quotes.take());

@@ -221,23 +221,26 @@ impl Keeper {
             }
             let mut changes = Vec::new();
             for ask in batch.drain(..) {
-                match ask {
-                    Ask::Keep { place, slots, said } => {
-                        match self.change(&place, slots, &said).await {
-                            Ok(change) => changes.push(change),
-                            Err(error) => failed(&error),
-                        }
-                    }
-                    Ask::Read { place, answer } => {
-                        self.write(std::mem::take(&mut changes)).await;
-                        let said = self.read(&place).await;
-                        if answer.send(said).is_err() {
-                            tracing::debug!("nobody waits for the context any more");
-                        }
-                    }
-                }
+                self.carry_out(ask, &mut changes).await;
             }
             self.write(changes).await;
+        }
+    }
+
+    /// Collects what is to be written; a question is answered after that.
+    async fn carry_out(&self, ask: Ask, changes: &mut Vec<Change>) {
+        match ask {
+            Ask::Keep { place, slots, said } => match self.change(&place, slots, &said).await {
+                Ok(change) => changes.push(change),
+                Err(error) => failed(&error),
+            },
+            Ask::Read { place, answer } => {
+                self.write(std::mem::take(changes)).await;
+                let said = self.read(&place).await;
+                if answer.send(said).is_err() {
+                    tracing::debug!("nobody waits for the context any more");
+                }
+            }
         }
     }
 

@@ -16,6 +16,7 @@ use super::bounded::Bounded;
 use super::flow::Gateway;
 use super::plan::Ended;
 use super::sessions::Job;
+use crate::base::catalogue::DoorSay;
 use crate::base::{BotName, Say, Timestamp, UserId, Verdict};
 use crate::envelope::AgentMessage;
 use crate::store::{Change, Kept, Shelf, Store, StoreError};
@@ -264,7 +265,7 @@ impl Gateway {
         let now = self.shared.clock.now();
         let mut ended = Ended::silent(Verdict::NotAllowed, NOT_IN_USERS);
         if let Some(offer) = self.shared.pairings.offer(&bot.name, &message.sender.id, now) {
-            let say = Say::PairingHint { code: offer.code.clone() };
+            let say = Say::Door(DoorSay::Hint { code: offer.code.clone() });
             ended.text = Some(say.text(bot.locale));
             ended.pairing = Some(PairingStep::Offer(offer));
         }
@@ -274,12 +275,13 @@ impl Gateway {
     /// `/pair`: the list. `/pair CODE`: lets the owner of the code in. `/pair revoke ID`: no more.
     pub(super) async fn pair(&self, bot: &BotRuntime, job: &Job, argument: &str) -> Ended {
         if !self.is_admin(bot, job).await {
-            let mut ended = Ended::saying(&Say::AdminsOnly, bot.locale, Verdict::Refused);
+            let mut ended =
+                Ended::saying(&Say::Door(DoorSay::AdminsOnly), bot.locale, Verdict::Refused);
             "policy: /pair is for admins".clone_into(&mut ended.reason);
             return ended;
         }
         let (say, step) = self.paired(bot, &job.row.message.sender.id, argument);
-        let mut ended = Ended::saying(&say, bot.locale, Verdict::Command);
+        let mut ended = Ended::saying(&Say::Door(say), bot.locale, Verdict::Command);
         ended.pairing = step;
         ended
     }
@@ -289,33 +291,33 @@ impl Gateway {
         bot: &BotRuntime,
         admin: &UserId,
         argument: &str,
-    ) -> (Say, Option<PairingStep>) {
+    ) -> (DoorSay, Option<PairingStep>) {
         let now = self.shared.clock.now();
         let pairings = &self.shared.pairings;
         let words: Vec<&str> = argument.split_whitespace().collect();
         match words.as_slice() {
             [] => {
                 let (people, waiting) = pairings.overview(&bot.name, now);
-                (Say::PairingList { people, waiting }, None)
+                (DoorSay::List { people, waiting }, None)
             }
             [word, id] if word.eq_ignore_ascii_case("revoke") => {
                 let user = UserId::new(*id);
                 if pairings.is_paired(&bot.name, &user) {
-                    let say = Say::PairingRevoked { user: user.to_string() };
+                    let say = DoorSay::Revoked { user: user.to_string() };
                     (say, Some(PairingStep::Revoke { user }))
                 } else {
-                    (Say::PairingNobody { user: user.to_string() }, None)
+                    (DoorSay::Nobody { user: user.to_string() }, None)
                 }
             }
-            _ if !pairings.may_try(&bot.name, admin, now) => (Say::PairingTooMany, None),
+            _ if !pairings.may_try(&bot.name, admin, now) => (DoorSay::TooMany, None),
             _ => {
                 let code: String = argument.chars().filter(char::is_ascii_alphanumeric).collect();
                 let code = code.to_ascii_uppercase();
                 let Some(user) = pairings.owner_of(&bot.name, &code, now) else {
                     pairings.count_wrong(&bot.name, admin, now);
-                    return (Say::PairingUnknown, None);
+                    return (DoorSay::Unknown, None);
                 };
-                let say = Say::PairingDone { user: user.to_string() };
+                let say = DoorSay::Done { user: user.to_string() };
                 let by = admin.clone();
                 (say, Some(PairingStep::LetIn { code, user, by }))
             }

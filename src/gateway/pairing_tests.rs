@@ -31,7 +31,7 @@ fn a_person_has_one_code_a_day_and_it_ends_after_a_day() {
     let offer = pairings.offer(&bot(), &user(1), NOW).unwrap();
     assert!(pairings.offer(&bot(), &user(1), NOW.after(CODE_LIFE / 2)).is_none());
     assert!(pairings.offer(&BotName::new("c"), &user(1), NOW).is_some(), "another bot's affair");
-    let almost = NOW.after(CODE_LIFE - Duration::from_millis(1));
+    let almost = NOW.after(CODE_LIFE).before(Duration::from_millis(1));
     assert_eq!(pairings.owner_of(&bot(), &offer.code, almost), Some(user(1)));
     assert_eq!(pairings.owner_of(&bot(), &offer.code, NOW.after(CODE_LIFE)), None);
     let next = pairings.offer(&bot(), &user(1), NOW.after(CODE_LIFE)).unwrap();

@@ -16,6 +16,7 @@ use super::plan::{Ended, Remember};
 use super::sessions::Job;
 use super::working::Working;
 use crate::agent::{DriveError, Outcome, replay};
+use crate::base::catalogue::DoorSay;
 use crate::base::{Backoff, Disposition, Say, Verdict};
 use crate::envelope::AgentMessage;
 use crate::llm::ChatMessage;
@@ -190,7 +191,7 @@ impl Gateway {
         let is_late = lateness(&job.row, &bot.rules.stale).is_some();
         if let Some(text) = ended.text.as_mut().filter(|_| is_late) {
             let ago = self.shared.clock.now().since(job.row.message.timestamp);
-            *text = format!("{}\n{text}", Say::SentAgo { ago }.text(bot.locale));
+            *text = format!("{}\n{text}", Say::Door(DoorSay::SentAgo { ago }).text(bot.locale));
         }
         ended
     }
