@@ -19,9 +19,9 @@ pub use message::{
 };
 pub use origin::{Addressing, ChatKind, DedupKey, Incoming, Meeting, News, Notice, Relation};
 pub use ports::{
-    Arrival, Control, Fact, Hit, Ide, IdeTask, Inlet, InletError, Knowledge, KnowledgeError,
-    LookedUp, Lookup, LookupError, Memory, MemoryError, MemoryScope, People, Recipe, Remembered,
-    Submitted, Why,
+    Arrival, Control, Fact, Forwarded, Hit, Ide, IdeTask, Inlet, InletError, Knowledge,
+    KnowledgeError, LookedUp, Lookup, LookupError, Memory, MemoryError, MemoryScope, People,
+    Quoted, Recipe, Remembered, Resource, ResourceError, Submitted, Why,
 };
 pub use press::{Press, PressReply, Pressed, Tone};
 pub use reply::{

@@ -10,9 +10,11 @@ mod bot;
 mod content;
 mod crypto;
 mod event;
+mod forward;
 #[cfg(feature = "test-support")]
 pub mod fuzzing;
 mod identity;
+mod names;
 mod outlet;
 mod people;
 mod settings;
@@ -20,7 +22,8 @@ mod signature;
 mod webhook;
 
 pub use api::{
-    ApiError, BotInfo, Endpoint, Failure, LarkApi, LarkApp, LarkDeps, Limiter, MessageRecord,
+    ApiError, BotInfo, Download, Endpoint, Failure, LarkApi, LarkApp, LarkDeps, Limiter,
+    MessageRecord,
 };
 pub use bot::{LarkBot, LarkBots};
 pub use identity::{Identity, IdentityState, learn_identity};

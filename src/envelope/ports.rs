@@ -5,7 +5,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde::Serialize;
 
-use super::message::{AgentMessage, Channel};
+use super::message::{AgentMessage, Attachment, Channel};
 use super::origin::{Incoming, Notice};
 use super::press::{Press, PressReply};
 use crate::base::{BotName, ChatId, MessageId, SessionKey, Timestamp, TurnId, UserId, Verdict};
@@ -96,6 +96,59 @@ pub struct LookedUp {
     pub created_at: Timestamp,
 }
 
+/// A message that is quoted, with everything that belongs to it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Quoted {
+    /// Its text.
+    pub text: String,
+    /// Who sent it.
+    pub sender: Option<UserId>,
+    /// Whether this bot sent it.
+    pub own: bool,
+    /// Whether a person sent it, no bot.
+    pub is_person: bool,
+    /// The sender's organisation, as the channel names it.
+    pub tenant: Option<String>,
+    /// What was sent along; each names its carrier.
+    pub attachments: Vec<Attachment>,
+    /// If it is a merged forward: what that holds, in order.
+    pub forwarded: Vec<Forwarded>,
+    /// How many messages of the forward were left out.
+    pub left_out: usize,
+}
+
+/// One message of a merged forward.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Forwarded {
+    /// How many forwards it is inside of, besides the outermost.
+    pub depth: usize,
+    /// Who sent it.
+    pub sender: Option<UserId>,
+    /// Its text.
+    pub text: String,
+    /// What was sent along; each names its carrier.
+    pub attachments: Vec<Attachment>,
+}
+
+/// The beginning of a file that was sent along.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Resource {
+    /// The first bytes; the channel has a limit.
+    pub bytes: Vec<u8>,
+    /// How long the whole is, in bytes, where that is known.
+    pub length: Option<u64>,
+}
+
+/// A file that could not be fetched.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{text}")]
+pub struct ResourceError {
+    /// The platform's own code, if it gave one.
+    pub code: Option<i64>,
+    /// Why, in words.
+    pub text: String,
+}
+
 /// A look-up that found out nothing.
 #[derive(Debug, thiserror::Error)]
 #[error("{text}")]
@@ -130,6 +183,20 @@ pub trait Lookup: Send + Sync {
         since: Timestamp,
         limit: usize,
     ) -> Result<Vec<LookedUp>, LookupError>;
+
+    /// One message with everything that belongs to it; `None` if the platform says there is none.
+    async fn quoted(&self, bot: &BotName, id: &MessageId) -> Result<Option<Quoted>, LookupError>;
+
+    /// The beginning of what was sent along with `carrier`.
+    async fn resource(
+        &self,
+        bot: &BotName,
+        carrier: &MessageId,
+        attachment: &Attachment,
+    ) -> Result<Resource, ResourceError>;
+
+    /// The name of a person; `None` if it cannot be found out now.
+    async fn name(&self, bot: &BotName, user: &UserId) -> Option<String>;
 }
 
 /// A question about people that a platform answers with ids.

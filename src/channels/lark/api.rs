@@ -11,6 +11,7 @@ mod error;
 mod limiter;
 mod pace;
 mod people;
+mod raw;
 mod scopes;
 mod text;
 mod token;
@@ -20,6 +21,7 @@ pub use answers::{BotInfo, MessageRecord};
 pub use client::{LarkApi, LarkDeps};
 pub use error::{ApiError, Failure};
 pub use limiter::Limiter;
+pub use raw::Download;
 pub(super) use text::{TEXT_BYTES_MAX, text_bytes};
 pub use transport::{Endpoint, LarkApp};
 

@@ -87,7 +87,7 @@ fn trim_address(text: &str) -> &str {
 }
 
 /// An untrusted name for use inside one line: control characters out, at most `chars_max` long.
-fn one_line(name: &str, chars_max: usize) -> String {
+pub(super) fn one_line(name: &str, chars_max: usize) -> String {
     let clean: String = name
         .chars()
         .map(|character| if character.is_control() { ' ' } else { character })

@@ -6,10 +6,11 @@ use async_trait::async_trait;
 
 use super::api::{ApiError, LarkApi, MessageRecord, TEXT_BYTES_MAX, text_bytes};
 use super::bot::{LarkBot, LarkBots};
-use crate::base::{BotName, ChatId, Disposition, MessageId, Timestamp};
+use super::forward::{carried, flatten};
+use crate::base::{BotName, ChatId, Disposition, MessageId, Timestamp, UserId};
 use crate::envelope::{
-    Certainty, DeliverError, Delivered, Delivery, Destination, LookedUp, Lookup, LookupError,
-    Operation, Outlet, Reaction,
+    Attachment, AttachmentKind, Certainty, DeliverError, Delivered, Delivery, Destination,
+    LookedUp, Lookup, LookupError, Operation, Outlet, Quoted, Reaction, Resource, ResourceError,
 };
 
 /// The emoji of [`Reaction::Working`]; bots of the platform's own use it for the same.
@@ -183,10 +184,55 @@ impl Lookup for LarkOutlet {
             bot.api().thread(thread, since, limit).await.map_err(|error| lookup_error(&error))?;
         Ok(all_looked_up(bot.api(), records))
     }
+
+    async fn quoted(&self, bot: &BotName, id: &MessageId) -> Result<Option<Quoted>, LookupError> {
+        let bot = self.bot(bot).ok_or_else(|| unknown(bot))?;
+        let records = bot.api().get_whole(id).await.map_err(|error| lookup_error(&error))?;
+        Ok(quoted(bot.api(), &records))
+    }
+
+    async fn resource(
+        &self,
+        bot: &BotName,
+        carrier: &MessageId,
+        attachment: &Attachment,
+    ) -> Result<Resource, ResourceError> {
+        let running =
+            self.bot(bot).ok_or_else(|| ResourceError { code: None, text: unknown(bot).text })?;
+        let Attachment { key, kind, .. } = attachment;
+        let fetched = running.api().resource(carrier, key, *kind).await;
+        let fetched = fetched
+            .map_err(|error| ResourceError { code: error.code(), text: error.to_string() })?;
+        Ok(Resource { bytes: fetched.bytes, length: fetched.length })
+    }
+
+    async fn name(&self, bot: &BotName, user: &UserId) -> Option<String> {
+        let bot = self.bot(bot)?;
+        bot.names().of(bot.api(), user).await
+    }
 }
 
 fn all_looked_up(api: &LarkApi, records: Vec<MessageRecord>) -> Vec<LookedUp> {
     records.into_iter().map(|record| looked_up(api, record)).collect()
+}
+
+/// The first record is the message itself.
+fn quoted(api: &LarkApi, records: &[MessageRecord]) -> Option<Quoted> {
+    let message = records.first()?;
+    let is_forward =
+        message.attachments.iter().any(|attachment| attachment.kind == AttachmentKind::Forward);
+    let (forwarded, left_out) =
+        if is_forward { flatten(&message.id, records) } else { (Vec::new(), 0) };
+    Some(Quoted {
+        text: message.text.clone(),
+        sender: message.sender.as_ref().map(UserId::new),
+        own: message.sender.as_deref().is_some_and(|id| api.is_own(id)),
+        is_person: message.is_person,
+        tenant: message.tenant.clone(),
+        attachments: carried(&message.attachments, &message.id),
+        forwarded,
+        left_out,
+    })
 }
 
 fn looked_up(api: &LarkApi, record: MessageRecord) -> LookedUp {

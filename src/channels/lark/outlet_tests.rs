@@ -157,3 +157,69 @@ async fn into_a_thread_leads_an_answer_to_a_message_that_is_there() {
     let error = known.deliver(&delivery(in_thread(None))).await.unwrap_err();
     assert!(matches!(error.disposition, Disposition::Retry { .. }), "{error:?}");
 }
+
+fn item(
+    id: &str,
+    upper: Option<&str>,
+    kind: &str,
+    content: &serde_json::Value,
+) -> serde_json::Value {
+    json!({
+        "message_id": id, "upper_message_id": upper, "msg_type": kind,
+        "create_time": "1760000000000", "body": {"content": content.to_string()},
+        "sender": {"id": format!("ou_{id}"), "sender_type": "user", "tenant_key": "t1"},
+    })
+}
+
+async fn quote(items: &[serde_json::Value]) -> Quoted {
+    let (platform, outlet) = outlet().await;
+    let get = format!("GET {MESSAGE}?card_msg_content_type=user_card_content");
+    platform.on(&get, 200, &json!({"code": 0, "data": {"items": items}}));
+    outlet.quoted(&BotName::new("assistant"), &om_1()).await.unwrap().unwrap()
+}
+
+#[tokio::test]
+async fn a_quoted_message_has_its_text_links_and_files() {
+    let post = json!({"title": "", "content": [[{"tag": "a", "text": "plan", "href": "https://x.example/"}]],
+        "files": [{"file_key": "f1", "file_name": "a.txt"}]});
+    let found = quote(&[item("om_1", None, "post", &post)]).await;
+    assert_eq!(found.text, "[plan](https://x.example/)\n[file: a.txt]");
+    assert_eq!(found.sender, Some(UserId::new("ou_om_1")));
+    assert_eq!((found.own, found.is_person, found.tenant.as_deref()), (false, true, Some("t1")));
+    assert_eq!(found.attachments[0].carrier, Some(om_1()));
+    assert_eq!(found.attachments[0].name.as_deref(), Some("a.txt"));
+}
+
+#[tokio::test]
+async fn a_merged_forward_is_flattened_in_order_and_within_bounds() {
+    let text = |text: &str| json!({ "text": text });
+    let merged = json!({"content": "Merged and Forwarded Message"});
+    let mut items = vec![
+        item("om_1", None, "merge_forward", &merged),
+        item("om_a", Some("om_1"), "text", &text("first")),
+        item("om_b", Some("om_1"), "merge_forward", &merged),
+        item("om_c", Some("om_1"), "file", &json!({"file_key": "f", "file_name": "c.txt"})),
+        item("om_b1", Some("om_b"), "merge_forward", &merged),
+        item("om_b2", Some("om_b1"), "merge_forward", &merged),
+        item("om_b3", Some("om_b2"), "text", &text("too deep")),
+    ];
+    let found = quote(&items).await;
+    let lines: Vec<(usize, &str)> =
+        found.forwarded.iter().map(|line| (line.depth, line.text.as_str())).collect();
+    let forward = "[forwarded messages]";
+    let expected = [(0, "first"), (0, forward), (1, forward), (2, forward), (0, "[file: c.txt]")];
+    assert_eq!((lines.as_slice(), found.left_out), (&expected[..], 1));
+    let file = &found.forwarded[4];
+    assert_eq!(file.attachments[0].carrier, Some(om_1()), "fetched by the outermost id");
+    assert_eq!(file.sender, Some(UserId::new("ou_om_c")));
+
+    items.extend((0..60).map(|n| item(&format!("om_n{n}"), Some("om_1"), "text", &text("more"))));
+    let found = quote(&items).await;
+    assert_eq!((found.forwarded.len(), found.left_out), (50, 16));
+
+    let circle = [
+        item("om_1", Some("om_2"), "merge_forward", &merged),
+        item("om_2", Some("om_1"), "merge_forward", &merged),
+    ];
+    assert_eq!(quote(&circle).await.forwarded.len(), 1, "a circle comes to an end");
+}

@@ -3,9 +3,10 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::super::content::{Named, render};
+use super::super::content::{Named, Rendered, render};
 use super::super::event::platform_time;
 use crate::base::{MessageId, Timestamp, UserId};
+use crate::envelope::Attachment;
 
 /// Who the bot is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,8 +26,16 @@ pub struct MessageRecord {
     pub text: String,
     /// The message it replies to.
     pub parent: Option<MessageId>,
+    /// What was sent along.
+    pub attachments: Vec<Attachment>,
+    /// The merged forward that holds it.
+    pub upper: Option<MessageId>,
     /// The sender's id: an app's id for bots.
     pub sender: Option<String>,
+    /// A person sent it, no bot.
+    pub is_person: bool,
+    /// The sender's organisation.
+    pub tenant: Option<String>,
     /// It was taken back.
     pub deleted: bool,
     /// When it was sent.
@@ -47,6 +56,11 @@ pub(super) fn bot_info(answer: &Value) -> Option<BotInfo> {
         open_id: UserId::new(bot.open_id),
         name: bot.app_name.unwrap_or_default(),
     })
+}
+
+/// The name in the answer about a person.
+pub(super) fn user_name(answer: &Value) -> Option<String> {
+    text(answer.pointer("/data/user")?, "name")
 }
 
 /// A text member of `data` that must not be empty.
@@ -90,15 +104,20 @@ pub(super) fn message(item: &Value) -> Option<MessageRecord> {
     let named = Named::list(item.get("mentions").unwrap_or(&Value::Null));
     let deleted = item.get("deleted").and_then(Value::as_bool) == Some(true);
     let rendered = if deleted {
-        "[recalled message]".to_owned()
+        Rendered { text: "[recalled message]".to_owned(), ..Rendered::default() }
     } else {
-        render(&message_type, content, &named, None).text
+        render(&message_type, content, &named, None)
     };
+    let sender = |name: &str| item.get("sender").and_then(|sender| text(sender, name));
     Some(MessageRecord {
         id: MessageId::new(id),
-        text: rendered,
+        text: rendered.text,
+        attachments: rendered.attachments,
+        upper: text(item, "upper_message_id").map(MessageId::new),
         parent: text(item, "parent_id").map(MessageId::new),
-        sender: item.get("sender").and_then(|sender| text(sender, "id")),
+        sender: sender("id"),
+        is_person: sender("sender_type").is_none_or(|kind| kind == "user"),
+        tenant: sender("tenant_key"),
         deleted,
         created_at: text(item, "create_time")
             .and_then(|time| platform_time(&time))

@@ -1,5 +1,7 @@
 //! The calls of the client.
 
+mod fetch;
+
 use std::sync::Arc;
 
 use reqwest::Method;

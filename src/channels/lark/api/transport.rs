@@ -12,6 +12,7 @@ use url::Url;
 use super::super::settings::SettingsError;
 use super::client::LarkDeps;
 use super::error::{ApiError, Failure};
+use super::raw;
 use super::scopes::{SCOPE_CODES, ScopeNotices};
 use crate::base::limit::ellipsis;
 use crate::base::{Clock, Secret};
@@ -73,6 +74,10 @@ pub enum Endpoint {
     UserNames,
     /// Reading a chat.
     GetChat,
+    /// Downloading what a message carries.
+    Resource,
+    /// Asking for a person's name.
+    UserName,
 }
 
 impl Endpoint {
@@ -94,6 +99,8 @@ impl Endpoint {
             Self::UserGroups => "list_user_groups",
             Self::UserNames => "get_user_names",
             Self::GetChat => "get_chat",
+            Self::Resource => "download_resource",
+            Self::UserName => "get_user_name",
         }
     }
 }
@@ -165,6 +172,9 @@ impl Transport {
         let response = response?;
         let status = response.status().as_u16();
         let retry_after = retry_after(response.headers());
+        if call.endpoint == Endpoint::Resource && (200..300).contains(&status) {
+            return raw::answer(response).await.map_err(|error| failed(Some(status), error));
+        }
         let body = read_capped(response, ANSWER_BYTES_MAX).await;
         let body = body.map_err(|error| failed(Some(status), error))?;
         judge(status, &body).map_err(|refusal| {
