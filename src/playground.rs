@@ -3,7 +3,7 @@
 //! It speaks the platform's HTTP API as strictly as the platform does, pushes events as the
 //! platform does (encrypted, signed, in order per chat, repeated on the ladder), and shows what a
 //! person would see. Its wire code is its own: it shares nothing with the Lark channel, so that
-//! the two check each other. Not simulated: cards, files, the long connection, user tokens,
+//! the two check each other. Not simulated: cards, files of bots, the long connection, user tokens,
 //! what bots say to each other (a bot's message is pushed to nobody).
 //!
 //! Invariants: time is the simulator's clock alone (except how long a peer may take); everything
@@ -27,6 +27,7 @@
 //! | `PATCH /chats/{chat}` | `{members?, bots?, threads?, muted?, dissolved?, owner?}` | changes a chat |
 //! | `GET /chats/{chat}/messages` | | what people see; [`SeenMessage`]s |
 //! | `POST /say` | [`Say`] | a user says something; `{message_id}` |
+//! | `POST /send` | [`Sent`] | a user sends a file; `{message_id, key}` |
 //! | `GET /messages/{id}/answers` | | the bots' visible answers |
 //! | `POST /messages/{id}/duplicate` | `{times?, event_id?: same or new}` | delivers it again, all at once |
 //! | `POST /messages/{id}/recall` | | its sender takes it back |
@@ -57,6 +58,7 @@ mod reactions;
 mod read;
 mod refusal;
 mod request;
+mod resources;
 mod seen;
 mod send;
 mod server;
@@ -75,12 +77,13 @@ pub use handle::Playground;
 pub use limits::{LIMITS, Limit, PUSH_LADDER};
 pub use people::{PlaygroundError, Say};
 pub use push::{PushKind, PushRecord};
+pub use resources::Sent;
 pub use seen::{SeenMessage, SeenReaction};
 pub use settings::{AppSettings, GroupMessages, Settings};
 pub use state::CallRecord;
 pub use switches::{
-    AtAllDelivery, AtAllEntry, BotSender, ErrorStatus, FirstCards, OwnReactions, RateLimits,
-    RetryEventId, RetrySignature, Switches, UuidRepeat, UuidScope,
+    AtAllDelivery, AtAllEntry, BotSender, ErrorStatus, FirstCards, ForwardResources, OwnReactions,
+    RateLimits, RetryEventId, RetrySignature, Switches, UuidRepeat, UuidScope,
 };
 pub use verbs::{Handshake, RawPush};
 pub use world::{Chat, ChatKind, User};

@@ -35,6 +35,7 @@ pub(crate) fn router() -> Router<Arc<Shared>> {
         .route("/messages/{message}/recall", post(action::recall))
         .route("/messages/{message}/reactions", post(action::react))
         .route("/say", post(action::say))
+        .route("/send", post(action::send))
         .route("/push", post(action::push))
         .route("/events", post(action::push_event))
         .route("/presses", post(action::press))

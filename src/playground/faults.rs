@@ -41,6 +41,8 @@ pub enum Endpoint {
     UserGroups,
     /// `GET /open-apis/im/v1/chats/:id`
     Chat,
+    /// `GET /open-apis/im/v1/messages/:id/resources/:key`
+    Resource,
     /// Anything else under `/open-apis`.
     Unknown,
 }
@@ -66,6 +68,7 @@ impl Endpoint {
             ("GET", ["contact", "v3", "users", _]) => Self::User,
             ("GET", ["contact", "v3", "group", "member_belong"]) => Self::UserGroups,
             ("GET", ["im", "v1", "chats", _]) => Self::Chat,
+            ("GET", ["im", "v1", "messages", _, "resources", _]) => Self::Resource,
             _ => Self::Unknown,
         })
     }

@@ -11,6 +11,7 @@ use super::callbacks::{self, CardPress, EventPush, PressOutcome};
 use super::faults::{Endpoint, FaultRule};
 use super::people::{self, PlaygroundError, Say};
 use super::push::{self, PushRecord};
+use super::resources::{self, Sent};
 use super::seen::{self, SeenMessage};
 use super::server;
 use super::settings::{AppSettings, Settings};
@@ -210,6 +211,19 @@ impl Playground {
     /// As [`Playground::says`]; [`PlaygroundError::NoMessage`] for an unknown parent.
     pub fn say(&self, say: &Say) -> Result<String, PlaygroundError> {
         people::say(&self.shared, say)
+    }
+
+    /// A user sends a file into a chat; the message id and the file's key.
+    ///
+    /// # Errors
+    /// As [`Playground::say`].
+    pub fn sends(&self, sent: &Sent) -> Result<(String, String), PlaygroundError> {
+        resources::send(&self.shared, sent)
+    }
+
+    /// Keeps a file that a message of the test's own may carry; its key.
+    pub fn upload(&self, is_image: bool, name: &str, bytes: &[u8]) -> String {
+        resources::upload(&self.shared, is_image, name, bytes.to_vec())
     }
 
     /// The sender takes a message back; the bots are told.

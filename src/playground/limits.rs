@@ -47,6 +47,7 @@ limits! {
     POST_BYTES               = 30 * 1024,   "bytes of the request",     "5.3",   230_025;
     API_PER_SECOND           = 50,          "calls of one API and app", "5.3",   99_991_400;
     API_PER_MINUTE           = 1_000,       "calls of one API and app", "5.3",   99_991_400;
+    RESOURCE_BYTES           = 100 << 20,   "bytes of a download",      "5.1",   234_037;
     CHAT_PER_SECOND          = 5,           "messages into one chat",   "5.3",   230_020;
 }
 

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::push::{About, enqueue};
 use super::reactions::known_emoji;
+use super::resources::{FORWARD_CONTENT, hold};
 use super::settings::GroupMessages;
 use super::state::{Shared, State};
 use super::switches::AtAllDelivery;
@@ -69,6 +70,8 @@ pub struct Say {
     pub overrides: Option<Value>,
     /// Keeps the event back, for a later duplicate.
     pub hold: bool,
+    /// The messages of a merged forward; it has no words then.
+    pub forwards: Vec<String>,
 }
 
 impl Say {
@@ -110,6 +113,13 @@ impl Say {
         self
     }
 
+    /// Forwards messages together; what they are at this moment is copied.
+    #[must_use]
+    pub fn forwarding(mut self, message_ids: &[&str]) -> Self {
+        self.forwards = message_ids.iter().map(|id| (*id).to_owned()).collect();
+        self.with_content("merge_forward", FORWARD_CONTENT)
+    }
+
     /// Content of another type, as it stands.
     #[must_use]
     pub fn with_content(mut self, msg_type: &str, content: &str) -> Self {
@@ -133,9 +143,13 @@ pub(crate) fn say(shared: &Arc<Shared>, say: &Say) -> Result<String, PlaygroundE
     if state.world.messages.len() >= MESSAGES_MAX {
         return Err(PlaygroundError::Bad("too many messages; reset the playground".to_owned()));
     }
+    if let Some(unknown) = say.forwards.iter().find(|id| !state.world.messages.contains_key(*id)) {
+        return Err(PlaygroundError::NoMessage(unknown.clone()));
+    }
     let message = compose(state, say, &chat, &user.open_id, shared.now_ms())?;
     let message_id = message.message_id.clone();
     state.world.insert(message.clone());
+    hold(state, &message_id, &say.forwards);
     let event = wire::received_event(&state.world, &chat, &message, state.switches);
     for app in listeners(state, &chat, &message) {
         let about = About {
@@ -196,6 +210,7 @@ fn compose(
         root_id,
         parent_id: say.parent.clone(),
         thread_id,
+        upper_id: None,
         created_ms,
         updated_ms: created_ms,
         edits: 0,

@@ -17,7 +17,8 @@ use super::tokens::caller;
 use super::wire;
 use super::world::{Chat, Message};
 
-/// `GET /open-apis/im/v1/messages/:message_id`: one item, in an array.
+/// `GET /open-apis/im/v1/messages/:message_id`: one item in an array; of a merged forward
+/// everything it holds behind it.
 pub(crate) async fn get(
     Extracted(shared): Extracted<Arc<Shared>>,
     Path(message_id): Path<String>,
@@ -32,8 +33,10 @@ pub(crate) async fn get(
     if message.recalled {
         return Err(Refusal::message_gone());
     }
-    let item = wire::message_object(&state.world, &message);
-    Ok(success(&json!({"items": [item]})))
+    let whole = state.world.whole(&message);
+    let items: Vec<Value> =
+        whole.iter().map(|message| wire::message_object(&state.world, message)).collect();
+    Ok(success(&json!({ "items": items })))
 }
 
 /// `GET /open-apis/im/v1/messages?container_id_type=chat|thread&container_id=…`
@@ -78,7 +81,7 @@ pub(crate) async fn list(
     page(&state, &query, &messages).map(|page| success(&page))
 }
 
-fn inside(chat: &Chat, app_id: &str) -> Result<(), Refusal> {
+pub(crate) fn inside(chat: &Chat, app_id: &str) -> Result<(), Refusal> {
     if chat.dissolved {
         return Err(Refusal::new(232_009, "The chat was dissolved."));
     }

@@ -275,6 +275,7 @@ fn create(state: &mut State, order: &Order, now_ms: u64) -> Result<Message, Refu
         root_id: parent.as_ref().map(root),
         parent_id: parent.map(|parent| parent.message_id),
         thread_id,
+        upper_id: None,
         created_ms: now_ms,
         updated_ms: now_ms,
         edits: 0,

@@ -23,7 +23,7 @@ use super::refusal::Refusal;
 use super::send::Slow;
 use super::state::{CallRecord, Shared};
 use super::switches::ErrorStatus;
-use super::{amend, contact, control, reactions, read, send, tokens};
+use super::{amend, contact, control, reactions, read, resources, send, tokens};
 
 /// The largest request body that is read at all.
 const BODY_BYTES_MAX: usize = 4 << 20;
@@ -60,6 +60,10 @@ pub(crate) fn router(shared: Arc<Shared>) -> Router {
         .route("/open-apis/contact/v3/users/{user_id}", get(contact::user))
         .route("/open-apis/contact/v3/users/basic_batch", post(contact::names))
         .route("/open-apis/contact/v3/group/member_belong", get(contact::groups))
+        .route(
+            "/open-apis/im/v1/messages/{message_id}/resources/{file_key}",
+            get(resources::download),
+        )
         .nest("/sim/v1", control::router())
         .fallback(async || Refusal::path_unknown())
         .method_not_allowed_fallback(async || Refusal::path_unknown())

@@ -84,6 +84,8 @@ switches! {
     bot_sender: BotSender,
     /// How card callbacks of the first generation come where the app has an encrypt key.
     first_cards: FirstCards,
+    /// Whether what the messages of a merged forward carry can be downloaded by the forward's id.
+    forward_resources: ForwardResources,
 }
 
 switch!(
@@ -203,6 +205,17 @@ switch!(
         Encrypted,
         /// Encrypted and signed like events.
         AsEvents,
+    }
+);
+
+switch!(
+    /// Whether what the messages of a merged forward carry can be downloaded (section 5.1).
+    ForwardResources {
+        /// It cannot, as the documentation says (234043).
+        #[default]
+        Refused,
+        /// It can, by the id of the forward.
+        Served,
     }
 );
 

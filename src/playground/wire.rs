@@ -22,6 +22,9 @@ pub(crate) fn message_object(world: &World, message: &Message) -> Value {
     });
     if let Some(object) = object.as_object_mut() {
         put_places(object, message);
+        if let Some(upper) = &message.upper_id {
+            object.insert("upper_message_id".to_owned(), json!(upper));
+        }
         if !message.mentions.is_empty() && !message.recalled {
             let mentions = message.mentions.iter().map(|mention| {
                 json!({

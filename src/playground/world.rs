@@ -197,11 +197,20 @@ pub(crate) struct Message {
     pub(crate) root_id: Option<String>,
     pub(crate) parent_id: Option<String>,
     pub(crate) thread_id: Option<String>,
+    /// The merged forward that holds it.
+    pub(crate) upper_id: Option<String>,
     pub(crate) created_ms: u64,
     pub(crate) updated_ms: u64,
     pub(crate) edits: u64,
     pub(crate) recalled: bool,
     pub(crate) reactions: Vec<Reaction>,
+}
+
+/// What a user uploaded with a message.
+#[derive(Clone, Debug)]
+pub(crate) struct Upload {
+    pub(crate) file_name: String,
+    pub(crate) bytes: Vec<u8>,
 }
 
 /// Everything that exists. Maps are ordered, so that summaries are stable.
@@ -216,6 +225,10 @@ pub(crate) struct World {
     pub(crate) order: BTreeMap<String, Vec<String>>,
     /// Direct answers to each message, in the order of arrival.
     pub(crate) answers: BTreeMap<String, Vec<String>>,
+    /// What merged forwards hold, in order; such messages stand in no chat.
+    pub(crate) held: BTreeMap<String, Vec<String>>,
+    /// Uploads by their keys.
+    pub(crate) uploads: BTreeMap<String, Upload>,
 }
 
 impl World {
@@ -267,6 +280,11 @@ impl World {
 
     pub(crate) fn insert(&mut self, message: Message) {
         let id = message.message_id.clone();
+        if let Some(upper) = &message.upper_id {
+            self.held.entry(upper.clone()).or_default().push(id.clone());
+            self.messages.insert(id, message);
+            return;
+        }
         self.order.entry(message.chat_id.clone()).or_default().push(id.clone());
         if let Some(parent) = &message.parent_id {
             self.answers.entry(parent.clone()).or_default().push(id.clone());
@@ -281,6 +299,18 @@ impl World {
     ) -> impl DoubleEndedIterator<Item = &'world Message> {
         let ids = self.order.get(chat_id).map_or(&[][..], Vec::as_slice);
         ids.iter().filter_map(|id| self.messages.get(id))
+    }
+
+    /// A message and, of a merged forward, everything it holds: parents first.
+    pub(crate) fn whole(&self, message: &Message) -> Vec<Message> {
+        let mut whole = vec![message.clone()];
+        let mut next = 0;
+        while let Some(upper) = whole.get(next).map(|message| message.message_id.clone()) {
+            let ids = self.held.get(&upper).map_or(&[][..], Vec::as_slice);
+            whole.extend(ids.iter().filter_map(|id| self.messages.get(id)).cloned());
+            next += 1;
+        }
+        whole
     }
 
     /// A mention of whoever is called `name`: an alias, an open id, an app id, or `bot` for the

@@ -11,6 +11,7 @@ use serde_json::json;
 use super::{Answer, read, shown};
 use crate::playground::callbacks::{self, CardPress, EventPush};
 use crate::playground::people::{self, Say};
+use crate::playground::resources::{self, Sent};
 use crate::playground::state::Shared;
 use crate::playground::switches::RetryEventId;
 use crate::playground::verbs::{self, RawPush};
@@ -24,6 +25,12 @@ pub(crate) async fn say(Extracted(shared): Sim, body: Bytes) -> Answer {
     let wanted: Say = read(&body)?;
     let message_id = people::say(&shared, &wanted)?;
     shown(&json!({"message_id": message_id}))
+}
+
+pub(crate) async fn send(Extracted(shared): Sim, body: Bytes) -> Answer {
+    let wanted: Sent = read(&body)?;
+    let (message_id, key) = resources::send(&shared, &wanted)?;
+    shown(&json!({"message_id": message_id, "key": key}))
 }
 
 #[derive(Deserialize)]
