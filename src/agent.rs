@@ -19,7 +19,7 @@ pub use pipeline::Pipeline;
 pub use policy::{Action, Decision, Facts, PolicyVerdict, decide};
 pub use ports::{Journal, JournalEntryV1, JournalError, Progress, Record};
 pub use preset::{Capability, Preset, Strategy, UnknownPreset, preset, preset_names};
-pub use prompt::{PromptParts, system_prompt};
+pub use prompt::{NO_WORDS, PromptParts, system_prompt};
 pub use run::{
     AgentRunV1, Asked, CALLS_PER_ROUND_MAX, IllegalInput, Input, Outcome, RunSpec, Source, Step,
     ToolResult, replay,

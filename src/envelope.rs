@@ -4,6 +4,7 @@
 //! gateway hands answers to an [`Outlet`]. Neither knows the other. Everything that starts work
 //! enters as an [`AgentMessage`], schedules and webhooks too. No I/O here.
 
+mod context;
 mod failures;
 mod message;
 mod origin;
@@ -11,6 +12,7 @@ mod ports;
 mod press;
 mod reply;
 
+pub use context::{Context, ContextKind, Trust};
 pub use failures::{FailedPage, FailedTurn, Failures, ReplayError, Replayed};
 pub(crate) use message::METADATA_TENANT;
 pub use message::{

@@ -194,6 +194,8 @@ fn spec(driver: &Driver) -> RunSpec {
         system: String::new(),
         history: Vec::new(),
         question: "question".to_owned(),
+        context: Vec::new(),
+        notice: String::new(),
         tools: driver.pipeline.specs(&["looks", "writes", "sends", "hangs", "breaks"]),
         iterations_max: 8,
         wall_time: Duration::from_secs(120),

@@ -17,6 +17,13 @@ pub fn prefix_chars(text: &str, chars_max: usize) -> &str {
     }
 }
 
+/// `text` for use inside one line: control characters become spaces, and it is cut like by
+/// [`ellipsis`].
+pub fn one_line(text: &str, chars_max: usize) -> String {
+    let clean = text.replace(char::is_control, " ");
+    ellipsis(clean.trim(), chars_max)
+}
+
 /// `text` cut to `chars_max` characters, with an ellipsis in the place of what was cut.
 pub fn ellipsis(text: &str, chars_max: usize) -> String {
     let prefix = prefix_chars(text, chars_max);
@@ -36,6 +43,12 @@ mod tests {
         assert_eq!(prefix_bytes("状态", 6), "状态");
         assert_eq!(prefix_bytes("状态", 100), "状态");
         assert_eq!(prefix_bytes("状态", 0), "");
+    }
+
+    #[test]
+    fn one_line_has_no_breaks() {
+        assert_eq!(one_line(" a\nb\u{0}c\r ", 10), "a b c");
+        assert_eq!(one_line("部署进度如何", 4), "部署进…");
     }
 
     #[test]

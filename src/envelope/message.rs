@@ -123,6 +123,18 @@ pub enum AttachmentKind {
 }
 
 impl AttachmentKind {
+    /// What it is called.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Image => "image",
+            Self::File => "file",
+            Self::Audio => "voice message",
+            Self::Video => "video",
+            Self::Sticker => "sticker",
+            Self::Forward => "forwarded messages",
+        }
+    }
+
     /// Whether a message that consists of such attachments alone waits for a question about them.
     pub const fn can_wait(self) -> bool {
         match self {

@@ -5,7 +5,10 @@ use std::sync::Arc;
 
 use super::admit::AdmissionRules;
 use super::attention::thread_of;
-use crate::agent::{Driver, PromptParts, RunSpec, Source, UnknownPreset, preset, system_prompt};
+use super::lookups::Beside;
+use crate::agent::{
+    Driver, NO_WORDS, PromptParts, RunSpec, Source, UnknownPreset, preset, system_prompt,
+};
 use crate::base::{BotName, Locale, SessionKey, TurnId};
 use crate::envelope::{
     AgentMessage, Channel, Exchange, Lookup, Outlet, People, SenderKind, Speaker,
@@ -87,7 +90,7 @@ impl BotRuntime {
         }
     }
 
-    /// What a run about `message` is started with.
+    /// What a run about `message` is started with, and with what was found out `beside` it.
     ///
     /// # Errors
     /// [`UnknownPreset`] if the route names one that does not exist.
@@ -95,6 +98,7 @@ impl BotRuntime {
         &self,
         turn: TurnId,
         message: &AgentMessage,
+        beside: Beside,
         preset_name: &str,
         epoch: u64,
     ) -> Result<RunSpec, UnknownPreset> {
@@ -111,7 +115,13 @@ impl BotRuntime {
             locale: self.locale,
             system: system_prompt(parts),
             history: message.session.history.iter().map(chat_message).collect(),
-            question: message.content.clone(),
+            question: if beside.question.is_empty() {
+                NO_WORDS.to_owned()
+            } else {
+                beside.question
+            },
+            context: beside.context,
+            notice: beside.notice,
             tools: self.driver.pipeline.specs(&preset.tools()),
             iterations_max: preset.iterations_max,
             wall_time: preset.wall_time,

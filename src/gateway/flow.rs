@@ -24,6 +24,7 @@ use super::recall::Recalls;
 use super::recent::Recent;
 use super::sessions::{Job, Seat, Sessions};
 use super::stop::Stop;
+use super::waiting::{Waiting, Waits, waits};
 use crate::agent::Halt;
 use crate::base::id::TurnIds;
 use crate::base::{BotName, Clock, Faults, MessageId, Say, SessionKey, Timestamp, TurnId, Verdict};
@@ -98,6 +99,7 @@ pub(super) struct Shared {
     pub(super) facts: Facts,
     pub(super) pairings: Pairings,
     pub(super) overheard: Overheard,
+    pub(super) waiting: Waiting,
     pub(super) started_at: Timestamp,
     pub(super) recalls: Recalls,
     /// What the bots said lately: some platforms tell them as if a person had.
@@ -162,6 +164,7 @@ impl Gateway {
                 facts: Facts::default(),
                 pairings: Pairings::default(),
                 overheard: Overheard::default(),
+                waiting: Waiting::default(),
                 started_at,
                 recalls: Recalls::default(),
                 own_messages: Recent::new(OWN_MESSAGES_MAX),
@@ -220,7 +223,14 @@ impl Gateway {
         }
         let now = self.shared.clock.now();
         self.shared.attention.hears(&incoming);
-        let standing = match admit(&incoming, &bot.rules, &self.circumstances(&incoming, now)) {
+        let circumstances = self.circumstances(&incoming, now);
+        let waits = waits(&incoming, &bot.rules, &circumstances);
+        if waits != Waits::No
+            && let Some(kept) = self.keep_waiting(&bot, &incoming, waits).await
+        {
+            return kept;
+        }
+        let standing = match admit(&incoming, &bot.rules, &circumstances) {
             Admission::Admit(standing) => standing,
             Admission::Stranger => {
                 self.warn_of_empty_lists(&bot, &incoming);
@@ -300,13 +310,16 @@ impl Gateway {
     async fn accept_seated(
         &self,
         keys: &[DedupKey],
-        row: InboxV1,
+        mut row: InboxV1,
         seat: Seat,
     ) -> Result<Submitted, InletError> {
         let turn = self.next_turn();
-        let changes = vec![Change::PutInbox { turn, row: Box::new(row.clone()) }];
+        let taken = self.take_along(&mut row.message);
+        let mut changes = vec![Change::PutInbox { turn, row: Box::new(row.clone()) }];
+        changes.extend(taken.changes());
         let submitted = self.store_once(turn, keys, &row, changes).await?;
         if submitted != Submitted::Duplicate {
+            self.note_joined(&row, taken);
             let key = row.message.session.id.clone();
             let job = Job { turn, row, stop: Stop::default(), recovered: false };
             if self.shared.sessions.take(seat, job) {

@@ -11,7 +11,7 @@ use super::pairing::PairingStep;
 use super::split::{Measure, split_text};
 use super::stop::Stop;
 use crate::base::{Locale, MessageId, Say, SessionKey, TurnId, Verdict, limit};
-use crate::envelope::{Destination, Exchange, Operation, Speaker};
+use crate::envelope::{AgentMessage, Destination, Exchange, Operation, Speaker};
 use crate::store::{
     Change, ClosingV1, InboxV1, Kept, ReceiptV1, SendState, SendV1, SessionV1, StoreError,
 };
@@ -67,6 +67,16 @@ impl Ended {
             remember: Remember::Nothing,
             pairing: None,
         }
+    }
+
+    /// The same with a line behind what is said, which the conversation does not remember.
+    #[must_use]
+    pub(super) fn with_notice(mut self, notice: &str) -> Self {
+        if let Some(text) = self.text.as_mut().filter(|_| !notice.is_empty()) {
+            text.push_str("\n\n");
+            text.push_str(notice);
+        }
+        self
     }
 
     /// A turn that ends in silence.
@@ -171,9 +181,9 @@ impl Gateway {
             }
             Remember::Exchange { epoch, .. } if epoch != session.epoch => return Ok(None),
             Remember::Exchange { answer, .. } => {
-                let question = row.message.content.as_str();
+                let question = asked(&row.message);
                 for (speaker, content) in
-                    [(Speaker::User, question), (Speaker::Assistant, answer.as_str())]
+                    [(Speaker::User, question.as_str()), (Speaker::Assistant, answer.as_str())]
                 {
                     let content = limit::ellipsis(content, HISTORY_LINE_CHARS_MAX);
                     session.history.push(Exchange { speaker, content });
@@ -279,6 +289,20 @@ fn planned_sends(turn: TurnId, row: &InboxV1, texts: Vec<String>) -> Vec<Change>
             Change::PutSend { turn, part, send: Box::new(send) }
         })
         .collect()
+}
+
+/// The question as the conversation remembers it: with the names of files that came before it.
+fn asked(message: &AgentMessage) -> String {
+    let earlier = message.attachments.iter().filter(|attachment| attachment.carrier.is_some());
+    let mut asked = message.content.clone();
+    for attachment in earlier {
+        let kind = attachment.kind.word();
+        asked.push_str(&match &attachment.name {
+            Some(name) => format!("\n[{kind}: {name}]"),
+            None => format!("\n[{kind}]"),
+        });
+    }
+    asked
 }
 
 /// One message of an answer, not tried yet. Its uuid follows from turn and part, so that it is

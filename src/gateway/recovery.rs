@@ -23,6 +23,7 @@ impl Gateway {
         }
         self.start_overhearing();
         self.restore_recalls().await?;
+        self.restore_waiting().await?;
         let (mut lines, mut aside, mut turns) = (Vec::new(), Vec::new(), 0);
         for (turn, row) in self.shared.store.open_turns().await? {
             let age = self.shared.clock.now().since(row.accepted_at);

@@ -12,6 +12,7 @@ use super::deliver::Sending;
 use super::flow::Gateway;
 use super::journal::TurnJournal;
 use super::late::lateness;
+use super::lookups::Beside;
 use super::plan::{Ended, Remember};
 use super::sessions::Job;
 use super::working::Working;
@@ -162,7 +163,7 @@ impl Gateway {
                 Ok(ended)
             }
             Intent::IdeAgent { .. } | Intent::BotAgent => {
-                if message.content.is_empty() && message.attachments.is_empty() {
+                if says_nothing(message) {
                     return Ok(Ended::saying(&Say::SayMore, bot.locale, Verdict::Answered));
                 }
                 self.ask_engine(bot, job, working).await
@@ -214,10 +215,11 @@ impl Gateway {
         let session = shared.store.session(&job.row.message.session.id).await?.unwrap_or_default();
         let (run, begun) = if entries.is_empty() {
             let mut message = job.row.message.clone();
+            let beside = self.look_up(bot, job, &message).await?;
             message.session.history = session.history;
             message.reply_fn.bind(self.sink());
             let context = self.context_for(bot, job).await;
-            let spec = match spec(bot, job, &message, context, session.epoch) {
+            let spec = match spec(bot, job, &message, (beside, context), session.epoch) {
                 Ok(spec) => spec,
                 Err(reason) => return Ok(apology(bot, job, &reason)),
             };
@@ -238,9 +240,10 @@ impl Gateway {
         };
         // Of the run, not of now: `/new` may have come meanwhile.
         let epoch = run.spec().map_or(0, |spec| spec.epoch);
+        let notice = run.spec().map(|spec| spec.notice.clone()).unwrap_or_default();
         let halt = self.halt(job);
         match bot.driver.drive(run, &begun, &journal, &(), &halt).await {
-            Ok(outcome) => Ok(self.dated(bot, job, ended(outcome, epoch))),
+            Ok(outcome) => Ok(self.dated(bot, job, ended(outcome, epoch)).with_notice(&notice)),
             Err(error) => drive_failed(bot, job, error),
         }
     }
@@ -250,14 +253,19 @@ fn spec(
     bot: &BotRuntime,
     job: &Job,
     message: &AgentMessage,
-    context: Vec<String>,
+    (beside, context): (Beside, Vec<String>),
     epoch: u64,
 ) -> Result<crate::agent::RunSpec, String> {
     let route = route(message.channel, message.explicit_preset(), &bot.preset);
-    let mut spec =
-        bot.run_spec(job.turn, message, &route.preset, epoch).map_err(|error| error.to_string())?;
+    let spec = bot.run_spec(job.turn, message, beside, &route.preset, epoch);
+    let mut spec = spec.map_err(|error| error.to_string())?;
     spec.history.extend(context.into_iter().map(|text| ChatMessage::User { text }));
     Ok(spec)
+}
+
+/// Neither words nor anything that could be asked about.
+fn says_nothing(message: &AgentMessage) -> bool {
+    message.content.is_empty() && message.attachments.is_empty() && message.quotes.is_none()
 }
 
 /// Some failures are over when the store works again, others will never be.

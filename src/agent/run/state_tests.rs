@@ -24,6 +24,8 @@ fn spec(source: Source, iterations_max: u32) -> RunSpec {
         system: "system".to_owned(),
         history: Vec::new(),
         question: "question".to_owned(),
+        context: Vec::new(),
+        notice: String::new(),
         tools: vec![ToolSpec {
             name: "search".to_owned(),
             description: "searches".to_owned(),

@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::base::{Locale, SessionKey, Timestamp, TurnId, UserId};
+use crate::envelope::Context;
 use crate::llm::{ChatMessage, LlmErrorKind, ModelReply, ModelRequest, ToolCall, ToolSpec};
 
 /// For whom a run works. People want an answer soon, the system wants it complete.
@@ -37,6 +38,12 @@ pub struct RunSpec {
     pub history: Vec<ChatMessage>,
     /// What to answer.
     pub question: String,
+    /// What the question refers to.
+    #[serde(default)]
+    pub context: Vec<Context>,
+    /// What the person is told behind the answer; empty: nothing.
+    #[serde(default)]
+    pub notice: String,
     /// The tools it may use.
     pub tools: Vec<ToolSpec>,
     /// At most this many rounds with the model.

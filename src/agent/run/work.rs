@@ -93,7 +93,9 @@ pub(super) struct Work {
 impl Work {
     pub(super) fn new(spec: RunSpec, at: Timestamp) -> Self {
         let mut messages = spec.history.clone();
-        messages.push(ChatMessage::User { text: spec.question.clone() });
+        let context = prompt::context(&spec.context);
+        let asked = context.into_iter().chain(std::iter::once(spec.question.clone()));
+        messages.extend(asked.map(|text| ChatMessage::User { text }));
         Self {
             spec,
             started_at: at,
@@ -156,8 +158,9 @@ impl Work {
     }
 
     pub(super) fn summary_request(&self) -> ModelRequest {
+        let context = prompt::context(&self.spec.context).unwrap_or_default();
         let text = prompt::forced_summary(
-            &self.spec.question,
+            format!("{context}\n\n{}", self.spec.question).trim_start(),
             &summary::call_list(&self.log),
             &summary::observations(&self.log),
         );

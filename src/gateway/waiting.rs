@@ -1,0 +1,319 @@
+//! A file first and the question second: attachments that wait for what their sender says next.
+//!
+//! A message that consists of attachments alone is kept instead of being answered; the next
+//! question of the same sender in the same chat takes it along. Keeping is durable before it is
+//! acknowledged, and taking is part of the question's own acceptance: no crash loses or doubles
+//! it. What waits is also in memory, so that ordinary messages cost no look at the store.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::admit::{Admission, AdmissionRules, Circumstances, admit};
+use super::bot::BotRuntime;
+use super::flow::Gateway;
+use crate::base::{MessageId, Say, Timestamp, TurnId, Verdict};
+use crate::envelope::{AgentMessage, Attachment, Incoming, InletError, Submitted};
+use crate::routing::Intent;
+use crate::store::{
+    Acceptance, Change, ClosingV1, InboxV1, Kept, Lane, Shelf, StoreError, time_key,
+};
+use crate::telemetry::Event;
+
+/// Attachments wait so long for a question.
+const WAIT_MAX: Duration = Duration::from_secs(10 * 60);
+/// So many messages of one sender in one chat wait; the oldest goes first.
+const WAITING_MAX: usize = 5;
+/// So many messages wait in all chats together; beyond that nothing is kept.
+const WAITING_ALL_MAX: usize = 10_000;
+/// Why such a message started no work of its own.
+const REASON: &str = "kept for the sender's next question within 10 minutes";
+
+/// A message that waits.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct RecentV1 {
+    /// Bot, chat and sender.
+    owner: String,
+    message: MessageId,
+    sent_at: Timestamp,
+    kept_at: Timestamp,
+    attachments: Vec<Attachment>,
+}
+
+impl Kept for RecentV1 {
+    const SHELF: Shelf = Shelf::Recent;
+}
+
+impl RecentV1 {
+    fn of(message: &AgentMessage, kept_at: Timestamp) -> Self {
+        let carry = |attachment: &Attachment| Attachment {
+            carrier: Some(message.id.clone()),
+            ..attachment.clone()
+        };
+        Self {
+            owner: owner(message),
+            message: message.id.clone(),
+            sent_at: message.timestamp,
+            kept_at,
+            attachments: message.attachments.iter().map(carry).collect(),
+        }
+    }
+
+    fn key(&self) -> String {
+        format!("{}/{}/{}", self.owner, time_key(self.sent_at), self.message)
+    }
+
+    fn is_over(&self, now: Timestamp) -> bool {
+        now.since(self.kept_at) > WAIT_MAX
+    }
+}
+
+fn owner(message: &AgentMessage) -> String {
+    let destination = message.reply_fn.destination();
+    format!("{}/{}/{}", destination.bot, destination.chat, message.sender.id)
+}
+
+/// What becomes of a message that may have to wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Waits {
+    /// It is a question like any other, or nothing for the bot.
+    No,
+    /// It was meant for the bot, so its sender is told.
+    Told,
+    /// Nobody spoke to the bot, but the sender may do so next.
+    Quietly,
+}
+
+/// Decides whether a message waits.
+pub(super) fn waits(
+    incoming: &Incoming,
+    rules: &AdmissionRules,
+    circumstances: &Circumstances,
+) -> Waits {
+    if !incoming.message.is_only_attachments() {
+        return Waits::No;
+    }
+    match admit(incoming, rules, circumstances) {
+        Admission::Admit(_standing) => Waits::Told,
+        Admission::NoWork { verdict: Verdict::NotMentioned, .. } => {
+            let mut named = incoming.clone();
+            named.addressing.mentions_bot = true;
+            match admit(&named, rules, circumstances) {
+                Admission::Admit(_standing) => Waits::Quietly,
+                Admission::Stranger | Admission::NoWork { .. } => Waits::No,
+            }
+        }
+        Admission::Stranger | Admission::NoWork { .. } => Waits::No,
+    }
+}
+
+/// Everything that waits, by owner, oldest first. Clones share it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Waiting {
+    waiting: Arc<Mutex<HashMap<String, Vec<RecentV1>>>>,
+}
+
+/// What a question takes along. Dropped without [`Taken::consumed`], it waits again.
+#[derive(Debug)]
+pub(super) struct Taken {
+    waiting: Waiting,
+    records: Vec<RecentV1>,
+}
+
+impl Taken {
+    /// The changes that take it away; part of the commit that accepts the question.
+    pub(super) fn changes(&self) -> impl Iterator<Item = Change> + '_ {
+        self.records.iter().map(|record| RecentV1::removal(&record.key()))
+    }
+
+    /// The question is accepted. Returns the messages it took along.
+    pub(super) fn consumed(mut self) -> Vec<MessageId> {
+        self.records.drain(..).map(|record| record.message).collect()
+    }
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        for record in self.records.drain(..) {
+            self.waiting.put(record);
+        }
+    }
+}
+
+impl Waiting {
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Vec<RecentV1>>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn put(&self, record: RecentV1) {
+        let mut waiting = self.lock();
+        let records = waiting.entry(record.owner.clone()).or_default();
+        records.push(record);
+        records.sort_by_key(|record| record.sent_at);
+    }
+
+    /// Forgets what has waited too long, and makes room for one more of `owner`. What was
+    /// forgotten goes from the store in the commit that keeps the next; `None`: nothing fits.
+    fn make_room(&self, owner: &str, now: Timestamp) -> Option<Vec<RecentV1>> {
+        let mut waiting = self.lock();
+        let mut forgotten = Vec::new();
+        for records in waiting.values_mut() {
+            forgotten.extend(records.extract_if(.., |record| record.is_over(now)));
+        }
+        if let Some(records) = waiting.get_mut(owner) {
+            let surplus = (records.len() + 1).saturating_sub(WAITING_MAX);
+            forgotten.extend(records.drain(..surplus.min(records.len())));
+        }
+        waiting.retain(|_, records| !records.is_empty());
+        let all: usize = waiting.values().map(Vec::len).sum();
+        (all < WAITING_ALL_MAX).then_some(forgotten)
+    }
+
+    fn is_waiting(&self, owner: &str) -> bool {
+        self.lock().contains_key(owner)
+    }
+
+    /// Takes what waits for `message` and adds it to it.
+    fn join(&self, message: &mut AgentMessage) -> Taken {
+        let records = self.lock().remove(&owner(message)).unwrap_or_default();
+        let (mut joined, mut left) = (Vec::new(), Vec::new());
+        for record in records {
+            // By the platform's clock: a question that was delivered late was still asked in time.
+            let is_before = record.sent_at <= message.timestamp;
+            let in_time = message.timestamp.since(record.sent_at) <= WAIT_MAX;
+            if is_before && in_time { joined.push(record) } else { left.push(record) }
+        }
+        left.into_iter().for_each(|record| self.put(record));
+        for record in &joined {
+            message.attachments.extend(record.attachments.iter().cloned());
+        }
+        Taken { waiting: self.clone(), records: joined }
+    }
+}
+
+impl Gateway {
+    /// Takes up what waited when the daemon ended.
+    pub(super) async fn restore_waiting(&self) -> Result<(), StoreError> {
+        let shared = &self.shared;
+        let rows = RecentV1::load_all(shared.store.as_ref(), "", WAITING_ALL_MAX).await?;
+        let now = shared.clock.now();
+        let (over, fresh): (Vec<_>, Vec<_>) =
+            rows.into_iter().partition(|(_, record)| record.is_over(now));
+        fresh.into_iter().for_each(|(_, record)| shared.waiting.put(record));
+        if !over.is_empty() {
+            let removals = over.iter().map(|(key, _)| RecentV1::removal(key));
+            shared.store.commit(removals.collect()).await?;
+        }
+        Ok(())
+    }
+
+    /// Adds to a question what waits for it. What goes to an editor or a shell takes nothing.
+    pub(super) fn take_along(&self, message: &mut AgentMessage) -> Taken {
+        let waiting = &self.shared.waiting;
+        let classified = || self.shared.classifier.classify(&message.content, message.channel);
+        if waiting.is_waiting(&owner(message)) && matches!(classified().intent, Intent::BotAgent) {
+            return waiting.join(message);
+        }
+        Taken { waiting: waiting.clone(), records: Vec::new() }
+    }
+
+    /// Keeps a message that waits; `None`: there is no room, so it is treated like any other.
+    pub(super) async fn keep_waiting(
+        &self,
+        bot: &BotRuntime,
+        incoming: &Incoming,
+        waits: Waits,
+    ) -> Option<Result<Submitted, InletError>> {
+        let now = self.shared.clock.now();
+        let record = RecentV1::of(&incoming.message, now);
+        let is_first = !self.shared.waiting.is_waiting(&record.owner);
+        let forgotten = self.shared.waiting.make_room(&record.owner, now)?;
+        let mut changes: Vec<Change> =
+            forgotten.iter().map(|record| RecentV1::removal(&record.key())).collect();
+        let put = record.change(&record.key());
+        // One line is enough for several pictures in a row.
+        let told = (waits == Waits::Told && is_first).then(|| self.told(bot, &incoming.message));
+        if let Some((_, _, sends)) = &told {
+            changes.extend(sends.iter().cloned());
+        }
+        let stored = match put {
+            Ok(put) => {
+                changes.push(put);
+                self.shared.store.accept(&incoming.keys, changes).await
+            }
+            Err(error) => Err(error),
+        };
+        Some(match stored {
+            Ok(Acceptance::New) => {
+                self.shared.waiting.put(record);
+                Ok(self.kept(incoming, waits, told))
+            }
+            outcome => {
+                // Nothing was changed, so what had to make room is still there.
+                forgotten.into_iter().for_each(|record| self.shared.waiting.put(record));
+                self.not_kept(bot, incoming, outcome)
+            }
+        })
+    }
+
+    fn kept(&self, incoming: &Incoming, waits: Waits, told: Option<Told>) -> Submitted {
+        let (bot, id) = (&incoming.bot, incoming.message.id.to_string());
+        if let Some((turn, row, _)) = told {
+            let message = row.message.id.as_str();
+            Event::Accepted { turn: &turn, bot: row.bot.as_str(), message }.emit();
+            self.start_aside(turn, row, false);
+            return Submitted::Accepted(turn);
+        }
+        let verdict = if waits == Waits::Told { Verdict::Merged } else { Verdict::NotMentioned };
+        self.no_work(bot, id, verdict, REASON)
+    }
+
+    fn not_kept(
+        &self,
+        bot: &BotRuntime,
+        incoming: &Incoming,
+        outcome: Result<Acceptance, StoreError>,
+    ) -> Result<Submitted, InletError> {
+        match outcome {
+            Ok(_) => {
+                Event::Duplicate.emit();
+                let id = incoming.message.id.to_string();
+                self.keep_note(&bot.name, id, Verdict::Duplicate, "");
+                Ok(Submitted::Duplicate)
+            }
+            Err(error) => {
+                Event::NotAccepted { error: &error }.emit();
+                Err(InletError::Unavailable(error.to_string()))
+            }
+        }
+    }
+
+    /// The line that says that a message waits, planned but not stored.
+    fn told(&self, bot: &BotRuntime, message: &AgentMessage) -> Told {
+        let mut message = message.clone();
+        message.session.id = bot.session_of(&message);
+        let turn = self.next_turn();
+        let mut row = self.row(message, Lane::Delivery);
+        let reason = REASON.to_owned();
+        row.closing = Some(ClosingV1 { verdict: Verdict::Merged, reason });
+        let mut changes = vec![Change::PutInbox { turn, row: Box::new(row.clone()) }];
+        changes.extend(Self::sends(bot, turn, &row, &Say::WhatAboutIt.text(bot.locale)));
+        (turn, row, changes)
+    }
+
+    /// Notes what a question took along.
+    pub(super) fn note_joined(&self, row: &InboxV1, taken: Taken) {
+        for message in taken.consumed() {
+            let reason = format!("answered together with {}", row.message.id);
+            self.keep_note(&row.bot, message.to_string(), Verdict::Merged, &reason);
+        }
+    }
+}
+
+type Told = (TurnId, InboxV1, Vec<Change>);
+
+#[cfg(test)]
+#[path = "waiting_tests.rs"]
+mod tests;
