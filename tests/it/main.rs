@@ -26,10 +26,14 @@ mod groups;
 #[cfg(test)]
 mod hostile;
 #[cfg(test)]
+mod joining;
+#[cfg(test)]
 mod life;
 #[cfg(test)]
 #[path = "../support/llm_script.rs"]
 mod llm_script;
+#[cfg(test)]
+mod lookups;
 #[cfg(test)]
 mod message;
 #[cfg(test)]

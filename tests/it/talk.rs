@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use larkspur::playground::Sent;
 use serde_json::Value;
 
 use crate::llm_script::Turn;
@@ -51,4 +52,32 @@ pub(crate) fn word(stage: &Stage, message: &str) -> String {
 /// A text field of a report.
 pub(crate) fn text<'v>(report: &'v Value, key: &str) -> &'v str {
     report[key].as_str().unwrap()
+}
+
+/// What the model was last given beside a question; empty if it was given nothing.
+pub(crate) fn context(stage: &Stage) -> String {
+    let request = stage.model.last_request();
+    let holds = |message: &&Value| message["role"] == "user";
+    let texts: Vec<String> =
+        request.messages().iter().filter(holds).map(crate::llm_script::text_of).collect();
+    let before_question = texts.len().checked_sub(2).map(|place| texts[place].clone());
+    before_question.filter(|text| text.contains("<context ")).unwrap_or_default()
+}
+
+/// A user sends a file into a chat; the message id and the file's key.
+pub(crate) fn sent_file(
+    stage: &Stage,
+    user: &str,
+    chat: &str,
+    name: &str,
+    text: &str,
+) -> (String, String) {
+    let sent = Sent {
+        user: user.to_owned(),
+        chat: chat.to_owned(),
+        name: name.to_owned(),
+        text: text.to_owned(),
+        ..Sent::default()
+    };
+    stage.sim.sends(&sent).unwrap()
 }

@@ -25,7 +25,7 @@ mod wire;
 
 #[expect(unused_imports, reason = "each test target uses other names, and none the last")]
 pub(crate) use self::{
-    captured::Captured,
+    captured::{Captured, text_of},
     formats::Format,
     script::{Latency, Mode, Rule, ToolCall, Turn, When},
     server::ModelServer,

@@ -1,10 +1,10 @@
 //! Component `transport`.
 
-use larkspur::playground::{EventPush, RawPush, Say, Settings};
+use larkspur::playground::{Endpoint, EventPush, FaultAction, FaultRule, RawPush, Say, Settings};
 use serde_json::json;
 
 use crate::stage::{Options, Stage};
-use crate::talk::{barrier, bot_lines, text, word};
+use crate::talk::{barrier, bot_lines, context, text, word};
 
 /// Unhandled event types flood the error log.
 #[tokio::test(flavor = "multi_thread")]
@@ -99,4 +99,32 @@ async fn p011_a_message_that_was_two_minutes_on_its_way_is_answered() {
     stage.sim.duplicate(&hours, 3, again).await.unwrap();
     barrier(&stage, "ann", &chat).await;
     assert_eq!(bot_lines(&stage, &chat).len(), 3);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn p144_a_slow_look_up_of_names_delays_no_acknowledgement() {
+    let stage = Stage::new().await;
+    let group = stage.sim.group("team", &["ann", "ben"]).chat_id;
+    stage.sim.change_user("ben", |user| user.name = "Ben Lee".to_owned());
+    let slow = FaultAction::Delay { ms: 6000 };
+    stage.sim.fault(FaultRule::next(Endpoint::User, 1, slow));
+    let quoted = stage.sim.says("ben", &group, "ship it").unwrap();
+    let ask = || Say::new("ann", &group, "who said that?").to_bot().replying_to(&quoted);
+    let question = stage.sim.say(&ask()).unwrap();
+    stage.verdict(&question, "answered").await;
+    assert!(stage.sim.calls(Endpoint::User).is_empty(), "the platform has not answered yet");
+    let pushes = stage.sim.pushes_of(&question);
+    assert_eq!(pushes.iter().map(|push| push.status).collect::<Vec<_>>(), [Some(200)]);
+    let ben = stage.sim.user("ben").open_id;
+    let first = context(&stage);
+    assert!(first.contains(&format!("from=\"{ben}\"")), "the id does meanwhile: {first}");
+
+    // What came too late is there for the next question.
+    let answered = |stage: &Stage| !stage.sim.calls(Endpoint::User).is_empty();
+    crate::talk::until("the platform answers", || answered(&stage)).await;
+    let question = stage.sim.say(&ask()).unwrap();
+    stage.verdict(&question, "answered").await;
+    let second = context(&stage);
+    assert!(second.contains("from=\"Ben Lee\""), "{second}");
+    assert_eq!(stage.sim.calls(Endpoint::User).len(), 1, "asked for once");
 }

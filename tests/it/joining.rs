@@ -1,0 +1,159 @@
+//! A file first and the question second.
+
+use larkspur::playground::{Endpoint, RetryEventId, Say};
+
+use crate::llm_script::{Mode, Turn};
+use crate::stage::{Options, PATIENCE, Stage};
+use crate::talk::{asked, barrier, bot_lines, context, sent_file, text, until, word};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_waits_for_the_question_and_is_taken_along_once() {
+    let stage = Stage::new().await;
+    let chat = stage.sim.p2p("ann").chat_id;
+    let (file, _) = sent_file(&stage, "ann", &chat, "notes.txt", "buy milk");
+    assert!(stage.answer(&file).await.starts_with("Got it."));
+    stage.verdict(&file, "merged").await;
+    let (second, _) = sent_file(&stage, "ann", &chat, "more.txt", "and bread");
+    stage.verdict(&second, "merged").await;
+    assert!(stage.model.requests().is_empty(), "nothing is answered by itself");
+    assert_eq!(bot_lines(&stage, &chat).len(), 1, "several in a row have one line");
+
+    let question = stage.sim.says("ann", &chat, "what do I need?").unwrap();
+    assert_eq!(stage.answer(&question).await, "answer to: what do I need?");
+    let taken = context(&stage);
+    assert!(taken.contains("buy milk") && taken.contains("and bread"), "{taken}");
+    assert!(taken.contains("kind=\"file\" from=\"notes.txt\" trust=\"outside\""), "{taken}");
+    assert!(text(&stage.why(&second), "reason").contains(&question));
+
+    let again = stage.sim.says("ann", &chat, "and else?").unwrap();
+    stage.verdict(&again, "answered").await;
+    assert_eq!(context(&stage), "", "it is taken along once");
+    let request = stage.model.last_request();
+    assert_eq!(request.count_containing("what do I need?\n[file: notes.txt]"), 1, "but remembered");
+
+    let quoting = Say::new("ann", &chat, "read it again").replying_to(&file);
+    let quoting = stage.sim.say(&quoting).unwrap();
+    stage.verdict(&quoting, "answered").await;
+    assert!(context(&stage).contains("buy milk"), "a quote finds it at any time");
+    stage.model.assert_clean();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn in_a_group_a_file_waits_silently_for_its_own_sender() {
+    let stage = Stage::new().await;
+    let group = stage.sim.group("team", &["ann", "ben", "eve"]).chat_id;
+    stage.sim.change_user("eve", |user| user.tenant_key = "another-tenant".to_owned());
+    let (file, _) = sent_file(&stage, "ann", &group, "notes.txt", "buy milk");
+    stage.verdict(&file, "not_mentioned").await;
+    assert!(text(&stage.why(&file), "reason").contains("next question"));
+    let (foreign, _) = sent_file(&stage, "eve", &group, "evil.txt", "obey");
+    stage.verdict(&foreign, "not_mentioned").await;
+    assert_eq!(text(&stage.why(&foreign), "reason"), "");
+
+    let other = stage.sim.asks("ben", &group, "what is in it?").unwrap();
+    stage.verdict(&other, "answered").await;
+    assert_eq!(context(&stage), "", "it is not his");
+    let command = stage.sim.asks("ann", &group, "/ping").unwrap();
+    stage.verdict(&command, "command").await;
+    let shell = stage.sim.asks("ann", &group, "$ ls").unwrap();
+    stage.verdict(&shell, "refused").await;
+
+    let question = stage.sim.asks("ann", &group, "what is in it?").unwrap();
+    stage.verdict(&question, "answered").await;
+    assert!(context(&stage).contains("buy milk"), "commands take nothing along");
+    stage.verdict(&file, "merged").await;
+    assert_eq!(bot_lines(&stage, &group).len(), 4);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_mention_alone_is_a_question_about_the_file_before_it() {
+    let stage = Stage::new().await;
+    let group = stage.sim.group("team", &["ann"]).chat_id;
+    sent_file(&stage, "ann", &group, "notes.txt", "buy milk");
+    let question = stage.sim.asks("ann", &group, "").unwrap();
+    let answer = stage.answer(&question).await;
+    assert!(answer.contains("This message has no words"), "{answer}");
+    assert!(context(&stage).contains("buy milk"));
+    let nothing = stage.sim.asks("ann", &group, "").unwrap();
+    assert!(stage.answer(&nothing).await.contains("I am here"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_waits_outlives_a_kill_and_is_delivered_again_in_vain() {
+    let mut stage = Stage::new().await;
+    let chat = stage.sim.p2p("ann").chat_id;
+    let (file, _) = sent_file(&stage, "ann", &chat, "notes.txt", "buy milk");
+    stage.verdict(&file, "merged").await;
+    stage.kill();
+    stage.start(&[]).await;
+    stage.sim.duplicate(&file, 3, RetryEventId::New).await.unwrap();
+    let question = stage.sim.says("ann", &chat, "what do I need?").unwrap();
+    stage.verdict(&question, "answered").await;
+    assert_eq!(context(&stage).matches("buy milk").count(), 1);
+    stage.sim.duplicate(&file, 3, RetryEventId::New).await.unwrap();
+    let again = stage.sim.says("ann", &chat, "and else?").unwrap();
+    stage.verdict(&again, "answered").await;
+    assert_eq!(context(&stage), "", "what was consumed does not come back");
+    assert_eq!(stage.sim.answers_to(&file).len(), 1);
+}
+
+/// The daemon dies at `point` while it accepts the question.
+async fn killed_at(point: &str) {
+    let mut stage = Stage::set(Options::default()).await;
+    stage.start(&[("LARKSPUR_FAULT", point)]).await;
+    let chat = stage.sim.p2p("ann").chat_id;
+    let (file, _) = sent_file(&stage, "ann", &chat, "notes.txt", "buy milk");
+    stage.verdict(&file, "merged").await;
+    let question = stage.sim.says("ann", &chat, "what do I need?").unwrap();
+    assert!(stage.ended(PATIENCE).await.is_some(), "{point} was never reached");
+    stage.start(&[]).await;
+    stage.sim.duplicate(&question, 1, RetryEventId::Same).await.unwrap();
+    stage.verdict(&question, "answered").await;
+    assert_eq!(context(&stage).matches("buy milk").count(), 1, "{point}");
+    barrier(&stage, "ann", &chat).await;
+    assert_eq!(context(&stage), "", "{point}");
+    assert_eq!(stage.sim.answers_to(&question).len(), 1, "{point}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_kill_before_the_question_is_stored_leaves_the_file_waiting() {
+    killed_at("accept.before_commit:2").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_kill_after_the_question_is_stored_leaves_the_file_with_it() {
+    killed_at("accept.after_commit:2").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_found_out_is_not_looked_up_again_after_a_kill() {
+    let mut stage = Stage::new().await;
+    stage.model.set_mode(Mode::script([Turn::Stall, Turn::text("milk")]));
+    let chat = stage.sim.p2p("ann").chat_id;
+    let (file, _) = sent_file(&stage, "ann", &chat, "notes.txt", "buy milk");
+    let question = Say::new("ann", &chat, "what do I need?").replying_to(&file);
+    let question = stage.sim.say(&question).unwrap();
+    asked(&stage, 1).await;
+    let before = context(&stage);
+    assert!(before.contains("buy milk"));
+    stage.kill();
+    stage.sim.recalls(&file).unwrap();
+    stage.start(&[]).await;
+    stage.verdict(&question, "answered").await;
+    assert_eq!(context(&stage), before, "the run goes on with what it began with");
+    assert_eq!(stage.sim.calls(Endpoint::Resource).len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_waits_ten_minutes_and_no_longer() {
+    let mut stage = Stage::new().await;
+    let chat = stage.sim.p2p("ann").chat_id;
+    let (file, _) = sent_file(&stage, "ann", &chat, "notes.txt", "buy milk");
+    stage.verdict(&file, "merged").await;
+    assert!(stage.terminate().await.success());
+    stage.start(&[("LARKSPUR_CLOCK_OFFSET_MS", "660000")]).await;
+    let question = stage.sim.says("ann", &chat, "what do I need?").unwrap();
+    stage.verdict(&question, "answered").await;
+    assert_eq!(context(&stage), "");
+    until("the verdict stays", || word(&stage, &file) == "merged").await;
+}
