@@ -23,6 +23,8 @@ mod model;
 #[cfg(test)]
 mod pushes;
 #[cfg(test)]
+mod resources;
+#[cfg(test)]
 mod support;
 #[cfg(test)]
 mod tokens;
