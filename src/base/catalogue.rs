@@ -5,6 +5,7 @@
 
 mod aside;
 mod door;
+mod files;
 
 use std::time::Duration;
 
@@ -12,6 +13,7 @@ pub use aside::Aside;
 use serde::{Deserialize, Serialize};
 
 pub use door::DoorSay;
+pub use files::AboutFiles;
 
 use super::verdict::Verdict;
 
@@ -111,22 +113,8 @@ pub enum Say {
     Aside(Aside),
     /// A message without text, attachment or quote.
     SayMore,
-    /// A file or picture without a word about it.
-    WhatAboutIt,
-    /// Behind an answer: a file could not be fetched.
-    FileNotRead {
-        /// Its name; may be empty.
-        name: String,
-        /// The platform's code; `None` if it did not answer in time.
-        code: Option<i64>,
-    },
-    /// Behind an answer: a file was left alone because there were too many.
-    FileNotOpened {
-        /// Its name; may be empty.
-        name: String,
-    },
-    /// Behind an answer to something with pictures, films or speech.
-    CannotPerceive,
+    /// Something about files and pictures.
+    AboutFiles(AboutFiles),
     /// A prefix without a command behind it.
     PrefixUsage {
         /// `$` or `>`.
@@ -202,20 +190,7 @@ impl Say {
             Self::Door(say) => say.text(Locale::ZhCn),
             Self::Aside(aside) => aside.zh(),
             Self::SayMore => "我在。请把问题和 @ 写在同一条消息里。".to_owned(),
-            Self::WhatAboutIt => {
-                "收到。需要我用它做什么？你在 10 分钟内的下一个问题会带上它。".to_owned()
-            }
-            Self::FileNotRead { name, code } => {
-                let reason = code.map_or_else(
-                    || "平台没有及时响应".to_owned(),
-                    |code| format!("平台错误码 {code}"),
-                );
-                format!("（无法读取文件{}：{reason}。）", quoted_zh(name))
-            }
-            Self::FileNotOpened { name } => {
-                format!("（文件太多，没有打开{}。）", quoted_zh(name))
-            }
-            Self::CannotPerceive => "（我还不能查看图片、视频或收听语音。）".to_owned(),
+            Self::AboutFiles(about) => about.zh(),
             Self::PrefixUsage { prefix } => {
                 format!("请在 {prefix} 后面写上内容，例如：{prefix} {}", prefix_example_zh(*prefix))
             }
@@ -269,22 +244,7 @@ impl Say {
             Self::SayMore => {
                 "I am here. Please put the question and the mention into one message.".to_owned()
             }
-            Self::WhatAboutIt => "Got it. What shall I do with it? Your next question within 10 \
-                 minutes will be about it."
-                .to_owned(),
-            Self::FileNotRead { name, code } => {
-                let reason = code.map_or_else(
-                    || "the platform did not answer in time".to_owned(),
-                    |code| format!("the platform's code is {code}"),
-                );
-                format!("(I could not read the file{}: {reason}.)", quoted_en(name))
-            }
-            Self::FileNotOpened { name } => {
-                format!("(There were too many files; I did not open{}.)", quoted_en(name))
-            }
-            Self::CannotPerceive => {
-                "(I cannot look at pictures and videos or listen to voice messages yet.)".to_owned()
-            }
+            Self::AboutFiles(about) => about.en(),
             Self::PrefixUsage { prefix } => format!(
                 "Write something behind {prefix}, for example: {prefix} {}",
                 prefix_example_en(*prefix)
@@ -384,14 +344,6 @@ fn resting(begin: &str, models: &[String], between: &str, end: &str) -> String {
 
 fn calls(line: &StatusLine, sentence: impl FnOnce(u64) -> String) -> String {
     line.calls_this_month.map(sentence).unwrap_or_default()
-}
-
-fn quoted_zh(name: &str) -> String {
-    if name.is_empty() { String::new() } else { format!("“{name}”") }
-}
-
-fn quoted_en(name: &str) -> String {
-    if name.is_empty() { String::new() } else { format!(" “{name}”") }
 }
 
 fn with_reason(sentence: &str, reason: &str, colon: &str) -> String {

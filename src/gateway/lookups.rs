@@ -92,7 +92,7 @@ impl Search<'_> {
     async fn messages(&self) -> Vec<Fetched> {
         let is_forward = |attachment: &Attachment| attachment.kind == AttachmentKind::Forward;
         let forwards = self.message.attachments.iter().any(is_forward);
-        let own = forwards.then(|| &self.message.id);
+        let own = forwards.then_some(&self.message.id);
         let wanted = [
             (ContextKind::ThreadRoot, self.message.thread_root.as_ref()),
             (ContextKind::Quote, self.message.quotes.as_ref()),

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::admit::{Admission, AdmissionRules, Circumstances, admit};
 use super::bot::BotRuntime;
 use super::flow::Gateway;
-use crate::base::{MessageId, Say, Timestamp, TurnId, Verdict};
+use crate::base::{AboutFiles, MessageId, Say, Timestamp, TurnId, Verdict};
 use crate::envelope::{AgentMessage, Attachment, Incoming, InletError, Submitted};
 use crate::routing::Intent;
 use crate::store::{
@@ -299,7 +299,12 @@ impl Gateway {
         let reason = REASON.to_owned();
         row.closing = Some(ClosingV1 { verdict: Verdict::Merged, reason });
         let mut changes = vec![Change::PutInbox { turn, row: Box::new(row.clone()) }];
-        changes.extend(Self::sends(bot, turn, &row, &Say::WhatAboutIt.text(bot.locale)));
+        changes.extend(Self::sends(
+            bot,
+            turn,
+            &row,
+            &Say::AboutFiles(AboutFiles::WhatAboutIt).text(bot.locale),
+        ));
         (turn, row, changes)
     }
 

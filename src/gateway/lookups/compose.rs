@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::Beside;
-use crate::base::{Locale, Say, UserId, limit};
+use crate::base::{AboutFiles, Locale, Say, UserId, limit};
 use crate::envelope::{
     AgentMessage, Attachment, AttachmentKind, Context, ContextKind, Forwarded, METADATA_TENANT,
     Mention, Quoted, ResourceError, Trust,
@@ -247,13 +247,13 @@ fn notice(opened: &[Opened], locale: Locale) -> String {
     let mut lines: Vec<String> = Vec::new();
     for opened in opened {
         let name = file_name(&opened.attachment);
-        let say = match &opened.file {
-            OpenedFile::Failed(error) => Say::FileNotRead { name, code: error.code },
-            OpenedFile::NoText => Say::CannotPerceive,
-            OpenedFile::TooMany => Say::FileNotOpened { name },
+        let about = match &opened.file {
+            OpenedFile::Failed(error) => AboutFiles::NotRead { name, code: error.code },
+            OpenedFile::NoText => AboutFiles::CannotPerceive,
+            OpenedFile::TooMany => AboutFiles::NotOpened { name },
             OpenedFile::Text { .. } | OpenedFile::Binary { .. } => continue,
         };
-        let line = say.text(locale);
+        let line = Say::AboutFiles(about).text(locale);
         if !lines.contains(&line) {
             lines.push(line);
         }
