@@ -4,8 +4,13 @@
 //! and waits for it at the end. A panic in a task is an event, never a silent loss.
 
 use std::future::Future;
+use std::panic::AssertUnwindSafe;
+use std::pin::Pin;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
+use futures_util::FutureExt;
+use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::Instrument;
@@ -48,16 +53,33 @@ impl TaskSet {
         // Not below the span of whoever spawns: a log line names its task, not its ancestors.
         let span = tracing::info_span!(parent: None, "task", owner = self.owner, task = name);
         let owner = self.owner;
-        let work = self.tracker.track_future(future.instrument(span));
-        let handle = tokio::spawn(work);
-        // The watcher only turns a panic into an event; it ends with the task it watches.
-        tokio::spawn(async move {
-            if let Err(error) = handle.await
-                && error.is_panic()
-            {
+        let work = async move {
+            if AssertUnwindSafe(future).catch_unwind().await.is_err() {
                 Event::TaskPanicked { owner, name }.emit();
             }
+        };
+        drop(tokio::spawn(self.tracker.track_future(work.instrument(span))));
+    }
+
+    /// Runs work within the caller, but to its end: if the caller goes away in the middle, the
+    /// rest becomes a task. `None` if it panicked.
+    ///
+    /// For what is done a thousand times a second: a task of its own would cost two hand-overs
+    /// between threads each time.
+    pub fn to_the_end<T: Send + 'static>(
+        &self,
+        name: &'static str,
+        work: impl Future<Output = T> + Send + 'static,
+    ) -> impl Future<Output = Option<T>> + Send + 'static {
+        let owner = self.owner;
+        let work = self.tracker.track_future(async move {
+            let done = AssertUnwindSafe(work).catch_unwind().await;
+            if done.is_err() {
+                Event::TaskPanicked { owner, name }.emit();
+            }
+            done.ok()
         });
+        ToTheEnd { tasks: self.clone(), name, work: Some(Box::pin(work)) }
     }
 
     /// Runs blocking work on a thread meant for it and returns its result; `None` if it panicked.
@@ -84,6 +106,38 @@ impl TaskSet {
     }
 }
 
+/// Work that outlives whoever waits for it.
+struct ToTheEnd<T: Send + 'static> {
+    tasks: TaskSet,
+    name: &'static str,
+    /// `None` once it is done.
+    work: Option<Pin<Box<dyn Future<Output = Option<T>> + Send>>>,
+}
+
+impl<T: Send + 'static> Future for ToTheEnd<T> {
+    type Output = Option<T>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let Some(work) = &mut self.work else { return Poll::Ready(None) };
+        let polled = work.as_mut().poll(context);
+        if polled.is_ready() {
+            self.work = None;
+        }
+        polled
+    }
+}
+
+impl<T: Send + 'static> Drop for ToTheEnd<T> {
+    fn drop(&mut self) {
+        // Without a runtime the process is ending, and whatever waits with it.
+        if let Some(work) = self.work.take()
+            && Handle::try_current().is_ok()
+        {
+            self.tasks.spawn(self.name, async move { drop(work.await) });
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -97,6 +151,25 @@ mod tests {
         assert_eq!(set.join(Duration::from_secs(1)).await, 1);
         set.cancellation().cancel();
         assert_eq!(set.join(Duration::from_secs(1)).await, 0);
+    }
+
+    #[tokio::test]
+    async fn work_to_the_end_is_done_whether_or_not_its_caller_stays() {
+        let set = TaskSet::new("test", CancellationToken::new());
+        assert_eq!(set.to_the_end("quick", async { 7 }).await, Some(7));
+        assert_eq!(set.to_the_end("bad", async { panic!("on purpose") }).await, None::<u8>);
+
+        let (go_on, told) = tokio::sync::oneshot::channel();
+        let (done, is_done) = tokio::sync::oneshot::channel();
+        let mut work = Box::pin(set.to_the_end("abandoned", async move {
+            told.await.unwrap();
+            done.send("done").unwrap();
+        }));
+        assert!((&mut work).now_or_never().is_none(), "it was begun and waits");
+        drop(work);
+        go_on.send(()).unwrap();
+        assert_eq!(is_done.await, Ok("done"));
+        assert_eq!(set.join(Duration::from_secs(5)).await, 0);
     }
 
     #[tokio::test]

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use tokio::sync::{Mutex, Semaphore, oneshot};
+use tokio::sync::{Mutex, Semaphore};
 use tokio_util::sync::CancellationToken;
 
 use super::admit::{Admission, Circumstances, MentionRule, admit, allows_chat};
@@ -32,7 +32,7 @@ use crate::envelope::{
     AgentMessage, Arrival, ChatKind, DedupKey, Incoming, Inlet, InletError, News, Press,
     PressReply, Submitted,
 };
-use crate::routing::{Classifier, Intent};
+use crate::routing::Classifier;
 use crate::store::{Acceptance, AdmittedV1, Change, InboxV1, Lane, NoteV1, Store};
 use crate::task::TaskSet;
 use crate::telemetry::{CallMeter, Event};
@@ -194,22 +194,19 @@ impl Gateway {
         self.shared.ids.next(self.shared.clock.now())
     }
 
-    /// Accepts in a task of its own: whoever submits may go away in the middle (a connection that
-    /// breaks, a time-out), but what is stored must also come into its line.
+    /// Accepts to the end: whoever submits may go away in the middle (a connection that breaks, a
+    /// time-out), but what is stored must also come into its line.
     async fn accept_whole(&self, arrival: Arrival) -> Result<Submitted, InletError> {
-        let (done, accepted) = oneshot::channel();
         let gateway = self.clone();
-        self.shared.tasks.spawn("accept", async move {
-            let submitted = match arrival {
+        let accepting = async move {
+            match arrival {
                 Arrival::Message(incoming) => gateway.accept(*incoming).await,
                 Arrival::Notice(notice) => gateway.hear(notice).await,
-            };
-            if done.send(submitted).is_err() {
-                tracing::debug!("the submitter went away; the platform will ask again");
             }
-        });
-        let broken = |_gone| Err(InletError::Unavailable("accepting broke down".to_owned()));
-        accepted.await.unwrap_or_else(broken)
+        };
+        let accepted = self.shared.tasks.to_the_end("accept", accepting).await;
+        let broken = || Err(InletError::Unavailable("accepting broke down".to_owned()));
+        accepted.unwrap_or_else(broken)
     }
 
     /// A message, from its arrival to its session's line.
@@ -384,10 +381,10 @@ impl Gateway {
 
     /// Control commands never wait in a session's line.
     pub(super) fn lane_of(&self, message: &AgentMessage) -> Lane {
-        let classified = self.shared.classifier.classify(&message.content, message.channel);
-        match classified.intent {
-            Intent::System { .. } | Intent::UnknownCommand { .. } => Lane::Control,
-            Intent::RemoteExec { .. } | Intent::IdeAgent { .. } | Intent::BotAgent => Lane::Session,
+        if self.shared.classifier.is_control(&message.content, message.channel) {
+            Lane::Control
+        } else {
+            Lane::Session
         }
     }
 

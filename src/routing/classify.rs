@@ -125,27 +125,39 @@ impl Classifier {
         if text.is_empty() {
             return Classified::guessed(Intent::BotAgent, 1.0, Method::Rule);
         }
-        if let Some(intent) = system(text) {
-            return Classified::named(intent, 1.0);
-        }
-        if channel == Channel::Lark
-            && let Some(intent) = prefixed(text)
-        {
-            return Classified::named(intent, 1.0);
+        if let Some(named) = self.named(text, channel) {
+            return named;
         }
         let Some(rules) = self.rules() else {
             return Classified::guessed(Intent::BotAgent, 0.5, Method::Fallback);
         };
-        if let Some(command) = rules.unwrap_editor(text) {
-            let intent = match command_of(command) {
-                Some((command, argument)) => {
-                    Intent::System { command, argument: argument.to_owned() }
-                }
-                None => Intent::IdeAgent { command: command.to_owned() },
-            };
-            return Classified::named(intent, 0.95);
-        }
         rules.by_signals(text)
+    }
+
+    /// Whether [`Classifier::classify`] finds a command to the daemon, known or not. Much cheaper:
+    /// a command is always named, so the signals need not be searched for.
+    pub fn is_control(&self, text: &str, channel: Channel) -> bool {
+        self.named(text.trim(), channel).is_some_and(|named| {
+            matches!(named.intent, Intent::System { .. } | Intent::UnknownCommand { .. })
+        })
+    }
+
+    /// Whom a text names in so many words.
+    fn named(&self, text: &str, channel: Channel) -> Option<Classified> {
+        if let Some(intent) = system(text) {
+            return Some(Classified::named(intent, 1.0));
+        }
+        if channel == Channel::Lark
+            && let Some(intent) = prefixed(text)
+        {
+            return Some(Classified::named(intent, 1.0));
+        }
+        let command = self.rules()?.unwrap_editor(text)?;
+        let intent = match command_of(command) {
+            Some((command, argument)) => Intent::System { command, argument: argument.to_owned() },
+            None => Intent::IdeAgent { command: command.to_owned() },
+        };
+        Some(Classified::named(intent, 0.95))
     }
 }
 

@@ -99,3 +99,32 @@ fn the_prefixes_count_on_their_channel_only() {
     let classifier = Classifier::default();
     assert_eq!(classifier.classify("> quoted", Channel::Cli).intent, Intent::BotAgent);
 }
+
+#[test]
+fn the_short_way_to_tell_a_command_agrees_with_the_whole_one() {
+    let classifier = Classifier::default();
+    for text in [
+        "/status",
+        " /new ",
+        "/foo",
+        "／help",
+        "停止",
+        "请查看状态。",
+        "stop",
+        "在 IDE 里停止",
+        "",
+        "hello",
+        "$ ls",
+        "> rename foo",
+        "帮我重构这个函数",
+        "What is a /status page?",
+    ] {
+        for channel in [Channel::Lark, Channel::Cli] {
+            let intent = classifier.classify(text, channel).intent;
+            let is_control =
+                matches!(intent, Intent::System { .. } | Intent::UnknownCommand { .. });
+            assert_eq!(classifier.is_control(text, channel), is_control, "{text}");
+        }
+    }
+    assert!(classifier.is_control("在 IDE 里停止", Channel::Lark), "a wrapped command is one, too");
+}

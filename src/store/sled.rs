@@ -30,6 +30,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
+use self::chunk::Undo;
 use self::folder::Folder;
 use self::open::Opened;
 pub use self::restore::{holds_data, restore_sled};
@@ -75,7 +76,7 @@ enum State {
     },
     /// A write failed. `undo` puts back what it may have overwritten.
     Failed {
-        undo: sled::Batch,
+        undo: Undo,
         lock: File,
     },
     Closed,
@@ -191,7 +192,7 @@ impl SledEngine {
         Ok(())
     }
 
-    fn fail(&self, undo: sled::Batch) {
+    fn fail(&self, undo: Undo) {
         let mut state = self.state_mut();
         *state = match std::mem::replace(&mut *state, State::Closed) {
             State::Open { opened, lock } => {
@@ -214,7 +215,7 @@ impl SledEngine {
         let lock = lock.try_clone().map_err(folder::refused)?;
         let opened = open::open(&self.folder, self.created.load(Ordering::Relaxed))?;
         let undone = guarded(|| {
-            opened.db.apply_batch(undo.clone())?;
+            opened.db.apply_batch(undo.batch())?;
             opened.sync()
         });
         if let Err(error) = undone {

@@ -190,37 +190,45 @@ impl<E: Engine> Committer<E> {
 
 impl Group {
     fn add(&mut self, engine: &impl Engine, write: Write) {
-        match self.stage(engine, &write) {
+        let Write { keys, accepted, steps, answer: waiting } = write;
+        let is_accept = !keys.is_empty();
+        match self.stage(engine, keys, &accepted, steps) {
             Ok(Some(staged)) => {
-                self.holds_accept |= !write.keys.is_empty();
+                self.holds_accept |= is_accept;
                 self.batch.append(staged);
-                self.waiting.push((write.answer, Acceptance::New));
+                self.waiting.push((waiting, Acceptance::New));
             }
-            Ok(None) => self.waiting.push((write.answer, Acceptance::Duplicate)),
-            Err(error) => answer(write.answer, Err(error)),
+            Ok(None) => self.waiting.push((waiting, Acceptance::Duplicate)),
+            Err(error) => answer(waiting, Err(error)),
         }
     }
 
     /// The writes of one request; `None` if a dedup key is known. Kept apart from the batch until
     /// all of them are there, so that a failed read leaves no half of a request behind.
-    fn stage(&self, engine: &impl Engine, write: &Write) -> Result<Option<Batch>, StoreError> {
-        for key in &write.keys {
+    fn stage(
+        &self,
+        engine: &impl Engine,
+        keys: Vec<Vec<u8>>,
+        accepted: &[u8],
+        steps: Vec<Step>,
+    ) -> Result<Option<Batch>, StoreError> {
+        for key in &keys {
             if self.batch.sets(key) || engine.get(key)?.is_some() {
                 return Ok(None);
             }
         }
         let mut staged = Batch::default();
-        for key in &write.keys {
-            staged.put(key.clone(), write.accepted.clone());
+        for key in keys {
+            staged.put_new(key, accepted.to_vec());
         }
-        for step in &write.steps {
+        for step in steps {
             match step {
-                Step::Put(key, value) => staged.put(key.clone(), value.clone()),
-                Step::Delete(key) => staged.delete(key.clone()),
+                Step::Put(key, value) => staged.put(key, value),
+                Step::Delete(key) => staged.delete(key),
                 Step::DeleteUnder(prefix) => {
-                    self.stage_delete_under(engine, &mut staged, prefix)?;
+                    self.stage_delete_under(engine, &mut staged, &prefix)?;
                 }
-                Step::Expire(rule, keys) => self.stage_expiry(engine, &mut staged, *rule, keys)?,
+                Step::Expire(rule, keys) => self.stage_expiry(engine, &mut staged, rule, &keys)?,
             }
         }
         Ok(Some(staged))

@@ -30,18 +30,32 @@ pub enum Direction {
 /// Writes that take effect together. The last write of a key wins.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Batch {
-    writes: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
+    writes: BTreeMap<Vec<u8>, Entry>,
+}
+
+/// What a batch does to one key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Entry {
+    /// `None` removes the key.
+    value: Option<Vec<u8>>,
+    /// The engine was asked and does not have the key.
+    is_new: bool,
 }
 
 impl Batch {
     /// Sets `key` to `value`.
     pub fn put(&mut self, key: Vec<u8>, value: Vec<u8>) {
-        self.writes.insert(key, Some(value));
+        self.writes.insert(key, Entry { value: Some(value), is_new: false });
+    }
+
+    /// Sets `key`, which the engine does not have, to `value`: it need not be looked up again.
+    pub fn put_new(&mut self, key: Vec<u8>, value: Vec<u8>) {
+        self.writes.insert(key, Entry { value: Some(value), is_new: true });
     }
 
     /// Removes `key`; nothing happens if it is not there.
     pub fn delete(&mut self, key: Vec<u8>) {
-        self.writes.insert(key, None);
+        self.writes.insert(key, Entry { value: None, is_new: false });
     }
 
     /// Whether there is nothing to do.
@@ -51,12 +65,17 @@ impl Batch {
 
     /// The writes in the order of their keys; `None` removes the key.
     pub fn iter(&self) -> impl Iterator<Item = (&[u8], Option<&[u8]>)> {
-        self.writes.iter().map(|(key, value)| (key.as_slice(), value.as_deref()))
+        self.writes.iter().map(|(key, entry)| (key.as_slice(), entry.value.as_deref()))
+    }
+
+    /// Whether the last write of `key` said that the engine does not have it.
+    pub fn is_new(&self, key: &[u8]) -> bool {
+        self.writes.get(key).is_some_and(|entry| entry.is_new)
     }
 
     /// Whether the batch sets `key`.
     pub(super) fn sets(&self, key: &[u8]) -> bool {
-        matches!(self.writes.get(key), Some(Some(_value)))
+        self.writes.get(key).is_some_and(|entry| entry.value.is_some())
     }
 
     /// Whether the batch sets or removes `key`.
@@ -65,8 +84,9 @@ impl Batch {
     }
 
     /// Appends `later`, whose writes win.
-    pub(super) fn append(&mut self, mut later: Self) {
-        self.writes.append(&mut later.writes);
+    pub(super) fn append(&mut self, later: Self) {
+        // Not `BTreeMap::append`, which walks both maps whole.
+        self.writes.extend(later.writes);
     }
 
     /// The keys within `range` that the batch sets.
@@ -75,8 +95,8 @@ impl Batch {
             (Bound::Included(&range.start), Bound::Excluded(&range.end));
         self.writes
             .range::<[u8], _>(bounds)
-            .filter(|(_key, value)| value.is_some())
-            .map(|(key, _value)| key.clone())
+            .filter(|(_key, entry)| entry.value.is_some())
+            .map(|(key, _entry)| key.clone())
             .collect()
     }
 }

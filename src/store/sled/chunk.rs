@@ -6,6 +6,8 @@
 
 use std::sync::{PoisonError, RwLock};
 
+use sled::IVec;
+
 use super::Batch;
 use super::witness::COMMIT_KEY;
 
@@ -66,15 +68,34 @@ pub(super) fn whole(
     Ok(Some(value))
 }
 
-/// `batch` as sled gets it, with its number if it has one, and the batch that takes it back.
+/// What takes a batch back: the keys it writes with what they held before.
+#[derive(Clone, Default)]
+pub(super) struct Undo(Vec<(IVec, Option<IVec>)>);
+
+impl Undo {
+    /// As sled gets it.
+    pub(super) fn batch(&self) -> sled::Batch {
+        let mut batch = sled::Batch::default();
+        for (key, before) in &self.0 {
+            match before {
+                Some(stored) => batch.insert(key, stored),
+                None => batch.remove(key),
+            }
+        }
+        batch
+    }
+}
+
+/// `batch` as sled gets it, with its number if it has one, and what takes it back.
 pub(super) fn expand(
     db: &sled::Db,
     batch: &Batch,
     commit: Option<u64>,
-) -> Result<(sled::Batch, sled::Batch), sled::Error> {
-    let mut out = Expanded { db, writes: sled::Batch::default(), undo: sled::Batch::default() };
+) -> Result<(sled::Batch, Undo), sled::Error> {
+    let mut out = Expanded { db, writes: sled::Batch::default(), undo: Undo::default() };
     for (key, value) in batch.iter() {
-        let before = db.get(key)?;
+        let before = if batch.is_new(key) { None } else { db.get(key)? };
+        let key = &IVec::from(key);
         let mut stale = match &before {
             Some(stored) => pieces_of(stored)?,
             None => 0,
@@ -107,12 +128,13 @@ pub(super) fn expand(
 struct Expanded<'a> {
     db: &'a sled::Db,
     writes: sled::Batch,
-    undo: sled::Batch,
+    undo: Undo,
 }
 
 impl Expanded<'_> {
     fn set(&mut self, key: Vec<u8>, value: Option<&[u8]>) -> Result<(), sled::Error> {
         let before = self.db.get(&key)?;
+        let key = IVec::from(key);
         self.remember(&key, before);
         match value {
             Some(value) => self.writes.insert(key, value),
@@ -121,10 +143,7 @@ impl Expanded<'_> {
         Ok(())
     }
 
-    fn remember(&mut self, key: &[u8], before: Option<sled::IVec>) {
-        match before {
-            Some(stored) => self.undo.insert(key, stored),
-            None => self.undo.remove(key),
-        }
+    fn remember(&mut self, key: &IVec, before: Option<IVec>) {
+        self.undo.0.push((key.clone(), before));
     }
 }

@@ -91,7 +91,10 @@ fn request(dice: &mut Dice, now: u64, number: usize) -> Vec<u8> {
 fn event(dice: &mut Dice, now: u64, number: usize) -> serde_json::Value {
     let app = Settings::default().app;
     let time = (now - dice.roll() % 1000).to_string();
+    // The number keeps two messages of one person in one millisecond apart: the same words would
+    // be a redelivery under a new id.
     let text = TEXTS.get(dice.below(TEXTS.len())).copied().unwrap_or_default();
+    let text = format!("{text} {}", dice.below(1_000_000));
     json!({
         "schema": "2.0",
         "header": {

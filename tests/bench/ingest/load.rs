@@ -11,6 +11,8 @@ use tokio::net::TcpStream;
 
 /// A slow contender is cut off here; its rate is that of what it did.
 const LOAD_MAX: Duration = Duration::from_secs(5);
+/// The last answers may come so much later.
+const ANSWER_PATIENCE: Duration = Duration::from_secs(20);
 const ANSWER_BYTES_MAX: usize = 16 * 1024;
 
 /// What a load came to.
@@ -51,7 +53,8 @@ pub(crate) fn run(address: &str, requests: Arc<Vec<Vec<u8>>>, connections: usize
             .collect();
         let mut latencies = Vec::new();
         for task in tasks {
-            latencies.extend(task.await??);
+            let ended = tokio::time::timeout(ANSWER_PATIENCE, task).await;
+            latencies.extend(ended.context("an answer does not come")???);
         }
         let elapsed = begun.elapsed();
         latencies.sort();

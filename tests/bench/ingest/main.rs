@@ -1,7 +1,8 @@
 //! What accepting an event costs, beside the official SDKs and beside doing nothing.
 //!
 //!     cargo bench --bench ingest -- [--rounds N] [--events N] [--connections N]
-//!         [--peers FOLDER] [--sizes FOLDER] [--only NAME,NAME] [--readme FILE]
+//!         [--peers FOLDER] [--sizes FOLDER] [--only NAME,NAME] [--other PROGRAM]
+//!         [--readme FILE]
 //!
 //! Without arguments a quick run of Larkspur alone. `tests/bench/ingest.sh` installs the SDKs
 //! (`--peers`), fills big stores (`--sizes`) and writes the tables into README.md (`--readme`).
@@ -41,6 +42,8 @@ pub(crate) struct Plan {
     pub(crate) sizes: Option<PathBuf>,
     /// Only these contenders.
     pub(crate) only: Vec<String>,
+    /// Another build of the daemon, to compare with.
+    pub(crate) other: Option<PathBuf>,
     pub(crate) readme: Option<PathBuf>,
 }
 
@@ -87,6 +90,7 @@ fn plan(words: &[String]) -> Result<Plan> {
             .get("only")
             .map(|names| names.split(',').map(str::to_owned).collect())
             .unwrap_or_default(),
+        other: given.get("other").map(PathBuf::from),
         readme: given.get("readme").map(PathBuf::from),
     })
 }

@@ -83,7 +83,6 @@ def serve_flask():
     class KeepAlive(WSGIRequestHandler):
         protocol_version = "HTTP/1.1"
         disable_nagle_algorithm = True
-        wbufsize = -1  # one packet an answer
 
         def log_request(self, *_line):
             pass

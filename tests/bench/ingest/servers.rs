@@ -25,6 +25,7 @@ pub(crate) enum Contender {
     Bare,
     Verify,
     Accept,
+    Other,
     Turn,
     Node,
     PythonFlask,
@@ -32,10 +33,11 @@ pub(crate) enum Contender {
 }
 
 impl Contender {
-    pub(crate) const ALL: [Self; 7] = [
+    pub(crate) const ALL: [Self; 8] = [
         Self::Bare,
         Self::Verify,
         Self::Accept,
+        Self::Other,
         Self::Turn,
         Self::Node,
         Self::PythonFlask,
@@ -48,6 +50,7 @@ impl Contender {
             Self::Bare => "bare",
             Self::Verify => "verify",
             Self::Accept => "accept",
+            Self::Other => "other",
             Self::Turn => "turn",
             Self::Node => "node",
             Self::PythonFlask => "flask",
@@ -60,6 +63,7 @@ impl Contender {
             Self::Bare => "the router alone, answering 200",
             Self::Verify => "the router, verifying, decrypting and decoding",
             Self::Accept => "**Larkspur, accepting** (all of it, synced to disk)",
+            Self::Other => "another build of Larkspur, accepting",
             Self::Turn => "Larkspur, whole turns (accepted, answered, closed)",
             Self::Node => "Node SDK, `adaptDefault`",
             Self::PythonFlask => "Python SDK, Flask adapter",
@@ -72,9 +76,13 @@ impl Contender {
         let app = Settings::default().app;
         let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/bench/ingest");
         let mut command = match self {
-            Self::Accept | Self::Turn => {
+            Self::Accept | Self::Other | Self::Turn => {
+                let own = Path::new(env!("CARGO_BIN_EXE_larkspur"));
+                let other = plan.other.as_deref();
+                let program = if self == Self::Other { other } else { Some(own) };
+                let Some(program) = program else { return Ok(None) };
                 let folder = tempfile::tempdir_in(WORK)?;
-                let daemon = Daemon { answers: self == Self::Turn, platform };
+                let daemon = Daemon { program, answers: self == Self::Turn, platform };
                 let mut running = daemon.start(folder.path())?;
                 running.folder = Some(folder);
                 return Ok(Some(running));
@@ -153,6 +161,7 @@ impl Drop for Running {
 /// The real daemon, as `larkspur run` with a configuration of its own.
 #[derive(Debug)]
 pub(crate) struct Daemon<'a> {
+    pub(crate) program: &'a Path,
     /// Whether its model answers at once, or never.
     pub(crate) answers: bool,
     pub(crate) platform: &'a Platform,
@@ -166,7 +175,7 @@ impl Daemon<'_> {
         drop(fs::remove_file(&listen));
         let app = Settings::default().app;
         let log = fs::File::create(folder.join("log"))?;
-        let child = Command::new(env!("CARGO_BIN_EXE_larkspur"))
+        let child = Command::new(self.program)
             .args(["run", "--config"])
             .arg(main)
             .env_clear()

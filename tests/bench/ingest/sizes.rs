@@ -61,7 +61,8 @@ pub(crate) fn run(plan: &Plan, folder: &Path) -> Result<String> {
     for round in 0..plan.rounds {
         for (size, starts) in SIZES.iter().zip(&mut starts) {
             for (answers, starts) in [false, true].into_iter().zip(starts) {
-                let daemon = Daemon { answers, platform: &platform };
+                let program = Path::new(env!("CARGO_BIN_EXE_larkspur"));
+                let daemon = Daemon { program, answers, platform: &platform };
                 let (start, was_cold) = measure(plan, size, folder, &daemon, round)?;
                 cold &= was_cold;
                 eprintln!(
