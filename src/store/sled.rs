@@ -27,7 +27,7 @@ use std::fs::File;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use self::chunk::Undo;
@@ -38,6 +38,10 @@ use super::kv::{Batch, Direction, Engine, KeyRange, KvStore, Visit};
 use super::port::{Store, StoreError};
 use crate::base::Faults;
 use crate::task::TaskSet;
+
+/// A start replays what was written since the start before it, about 300 MiB a second. After more
+/// than this, closing does it, so that the next start need not.
+const REPLAY_BYTES_MAX: u64 = 64 << 20;
 
 /// Opens the store in `data_dir`, or creates it. Blocking, up to about a second with a lot of data.
 ///
@@ -64,6 +68,8 @@ pub(super) struct SledEngine {
     pieces: RwLock<()>,
     /// Whether the folder's `format` file is written, which ends the creation.
     created: AtomicBool,
+    /// Bytes of keys and values written since the opening.
+    written_bytes: AtomicU64,
     #[cfg(test)]
     fail_next_write: AtomicBool,
 }
@@ -114,6 +120,7 @@ impl SledEngine {
             state: RwLock::new(State::Open { opened, lock }),
             pieces: RwLock::new(()),
             created: AtomicBool::new(created),
+            written_bytes: AtomicU64::new(0),
             #[cfg(test)]
             fail_next_write: AtomicBool::new(false),
         })
@@ -174,12 +181,22 @@ impl SledEngine {
             (Ok(()), None) => {}
             (Err(_failed), _) => self.fail(undo),
         }
+        self.written_bytes.fetch_add(batch.bytes(), Ordering::Relaxed);
         written
     }
 
     fn acknowledge(&self, commit: u64) {
         if let State::Open { opened, .. } = &*self.state() {
             opened.witness.acknowledge(commit);
+        }
+    }
+
+    /// Opens and closes the database once more: opening replays the log and writes the snapshot
+    /// from which the next opening goes on. Should it fail, the next start meets the same.
+    fn replay_ahead(&self) {
+        match open::open(&self.folder, self.created.load(Ordering::Relaxed)) {
+            Ok(opened) => open::let_go(opened),
+            Err(error) => tracing::debug!(%error, "the next start will replay the log"),
         }
     }
 
@@ -275,6 +292,9 @@ impl Engine for SledEngine {
                 tracing::debug!(%error, "the last notes may be lost");
             }
             open::let_go(opened);
+            if self.written_bytes.load(Ordering::Relaxed) > REPLAY_BYTES_MAX {
+                self.replay_ahead();
+            }
             drop(lock);
         }
     }

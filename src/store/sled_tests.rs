@@ -350,3 +350,28 @@ fn the_folder_is_private_and_keeps_a_reserve() {
     assert_eq!(fs::metadata(disk.file("reserve")).unwrap().len(), 4 << 20);
     assert_eq!(fs::read_to_string(disk.file("format")).unwrap(), "1\n");
 }
+
+#[test]
+fn closing_replays_ahead_once_much_was_written() {
+    let disk = OnDisk::default();
+    disk.fill(100);
+    let snapshots = || {
+        let files = files(&disk).into_iter().map(|(name, _content)| name);
+        files.filter(|name| name.contains("snap.")).collect::<Vec<_>>()
+    };
+    let snapshots_around = |written_bytes: u64| {
+        let engine = SledEngine::open(&disk.data_dir()).unwrap();
+        let opened = snapshots();
+        let mut batch = Batch::default();
+        (0..100).for_each(|number| batch.put(row_key(number), row(number + 1)));
+        engine.apply(&batch).unwrap();
+        engine.written_bytes.fetch_add(written_bytes, Ordering::Relaxed);
+        drop(engine);
+        (opened, snapshots())
+    };
+    let (opened, closed) = snapshots_around(0);
+    assert_eq!(opened, closed, "a little is left to the next start");
+    let (opened, closed) = snapshots_around(REPLAY_BYTES_MAX);
+    assert_ne!(opened, closed, "the next start goes on from here");
+    assert_eq!(disk.rows(), 100);
+}

@@ -63,6 +63,13 @@ impl Batch {
         self.writes.is_empty()
     }
 
+    /// How long the keys and values are together.
+    pub fn bytes(&self) -> u64 {
+        let of_one =
+            |(key, value): (&[u8], Option<&[u8]>)| key.len() + value.map_or(0, <[u8]>::len);
+        u64::try_from(self.iter().map(of_one).sum::<usize>()).unwrap_or(u64::MAX)
+    }
+
     /// The writes in the order of their keys; `None` removes the key.
     pub fn iter(&self) -> impl Iterator<Item = (&[u8], Option<&[u8]>)> {
         self.writes.iter().map(|(key, entry)| (key.as_slice(), entry.value.as_deref()))
