@@ -35,6 +35,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
+use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use self::commit::{Committer, Request, Step, Write};
@@ -100,6 +101,8 @@ impl<E: Engine> KvStore<E> {
             queue: requests,
             next_note: Arc::clone(&next_note),
             faults,
+            runtime: Handle::try_current().ok(),
+            tasks: tasks.clone(),
             is_accepting: Arc::clone(&is_accepting),
             copies: Arc::clone(&copies),
             ended: ended_sender,

@@ -8,6 +8,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
+use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::engine::{Batch, Direction, Engine};
@@ -16,6 +17,7 @@ use super::snapshot::Copies;
 use super::{NOTES_MAX, key, value};
 use crate::base::{Faults, Timestamp};
 use crate::store::port::{Acceptance, Change, StoreError};
+use crate::task::TaskSet;
 use crate::telemetry::Event;
 
 /// Requests in one batch at most: bounds the wait of the first for the last.
@@ -109,6 +111,9 @@ pub(super) struct Committer<E: Engine> {
     /// The copy that may be under way.
     pub(super) copies: Arc<Copies>,
     pub(super) faults: Faults,
+    /// Where those who wait run, if that is known.
+    pub(super) runtime: Option<Handle>,
+    pub(super) tasks: TaskSet,
     /// Tells [`super::KvStore`] that the engine is closed; dropped, it tells the same.
     pub(super) ended: watch::Sender<bool>,
 }
@@ -164,14 +169,23 @@ impl<E: Engine> Committer<E> {
         if let Err(error) = &written {
             Event::SideEffectFailed { what: "store_commit", error }.emit();
         }
-        for (sender, acceptance) in group.waiting {
-            answer(
-                sender,
-                match &written {
-                    Ok(()) => Ok(acceptance),
-                    Err(error) => Err(share(error)),
-                },
-            );
+        let answers = group.waiting.into_iter().map(|(sender, acceptance)| match &written {
+            Ok(()) => (sender, Ok(acceptance)),
+            Err(error) => (sender, Err(share(error))),
+        });
+        self.deliver(answers.collect());
+    }
+
+    /// Answers from inside the runtime: from here each answer would wake a thread of its own, which
+    /// takes this one's processor away while the next batch waits.
+    fn deliver(&self, answers: Vec<(Answer, Result<Acceptance, StoreError>)>) {
+        let give = |answers: Vec<_>| answers.into_iter().for_each(|(to, what)| answer(to, what));
+        match &self.runtime {
+            Some(runtime) if answers.len() > 1 => {
+                let _inside = runtime.enter();
+                self.tasks.spawn("answers", async move { give(answers) });
+            }
+            _ => give(answers),
         }
     }
 
