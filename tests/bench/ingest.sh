@@ -22,7 +22,7 @@ mkdir -p "$peers"
     npm install --silent --no-audit --no-fund --prefix "$peers/node" @larksuiteoapi/node-sdk
 if [ ! -x "$peers/python/bin/python" ]; then
     python3 -m venv "$peers/python"
-    "$peers/python/bin/pip" install --quiet lark-oapi flask
+    "$peers/python/bin/pip" install --quiet lark-oapi flask waitress
 fi
 
 set -- --rounds "${ROUNDS:-7}" --events "${EVENTS:-20000}" --connections "${CONNECTIONS:-64}" \

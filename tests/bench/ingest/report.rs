@@ -87,7 +87,7 @@ fn versions(peers: &Path) -> String {
         .unwrap_or_default();
     let python = peers.join("python/bin/python");
     let script = "from importlib.metadata import version as v; \
-                  print('lark-oapi', v('lark-oapi') + ', Flask', v('flask'))";
+                  print('lark-oapi', v('lark-oapi') + ', Flask', v('flask') + ', waitress', v('waitress'))";
     format!(
         "@larksuiteoapi/node-sdk {} on Node {}; {} on {}",
         sdk.get("version").and_then(serde_json::Value::as_str).unwrap_or("?"),

@@ -66,7 +66,7 @@ impl Contender {
             Self::Other => "another build of Larkspur, accepting",
             Self::Turn => "Larkspur, whole turns (accepted, answered, closed)",
             Self::Node => "Node SDK, `adaptDefault`",
-            Self::PythonFlask => "Python SDK, Flask adapter",
+            Self::PythonFlask => "Python SDK, Flask adapter on waitress",
             Self::PythonAsyncio => "Python SDK, a bare asyncio server",
         }
     }
