@@ -10,6 +10,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -111,7 +112,7 @@ struct ToTheEnd<T: Send + 'static> {
     tasks: TaskSet,
     name: &'static str,
     /// `None` once it is done.
-    work: Option<Pin<Box<dyn Future<Output = Option<T>> + Send>>>,
+    work: Option<BoxFuture<'static, Option<T>>>,
 }
 
 impl<T: Send + 'static> Future for ToTheEnd<T> {

@@ -2,10 +2,14 @@
 //! written to a socket.
 
 use std::fmt::Write;
+use std::sync::Arc;
 
 use larkspur::base::{Clock, SystemClock};
 use larkspur::playground::{Settings, crypt};
 use serde_json::json;
+
+/// Requests as they go over the wire.
+pub(crate) type Requests = Arc<[Vec<u8>]>;
 
 /// Where the events go.
 pub(crate) const PATH: &str = "/lark/assistant/events";
@@ -50,7 +54,7 @@ pub(crate) fn chat(number: usize) -> String {
 }
 
 /// `count` requests over the given chats: first one in each, then at random.
-pub(crate) fn requests(seed: u64, count: usize, chats: &[usize]) -> Vec<Vec<u8>> {
+pub(crate) fn requests(seed: u64, count: usize, chats: &[usize]) -> Requests {
     let mut dice = Dice(seed);
     let now = SystemClock::default().now().as_millis();
     (0..count)

@@ -73,7 +73,7 @@ fn calls_of(from: usize, to: usize) -> impl Iterator<Item = (usize, usize)> {
 }
 
 fn progress(what: &str, done: usize, of: usize) {
-    if done % (CALLS * CALL_RECORDS * 50) == 0 || done == of {
+    if done.is_multiple_of(CALLS * CALL_RECORDS * 50) || done == of {
         eprintln!("{done} of {of} {what}");
     }
 }

@@ -9,6 +9,8 @@ use anyhow::{Context, Result, bail};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
+use crate::events::Requests;
+
 /// A slow contender is cut off here; its rate is that of what it did.
 const LOAD_MAX: Duration = Duration::from_secs(5);
 /// The last answers may come so much later.
@@ -33,7 +35,7 @@ impl Done {
 }
 
 /// Sends all requests and waits for all answers; each must be a 200.
-pub(crate) fn run(address: &str, requests: Arc<Vec<Vec<u8>>>, connections: usize) -> Result<Done> {
+pub(crate) fn run(address: &str, requests: &Requests, connections: usize) -> Result<Done> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let next = Arc::new(AtomicUsize::new(0));
@@ -47,7 +49,7 @@ pub(crate) fn run(address: &str, requests: Arc<Vec<Vec<u8>>>, connections: usize
         let tasks: Vec<_> = streams
             .into_iter()
             .map(|stream| {
-                let (requests, next) = (Arc::clone(&requests), Arc::clone(&next));
+                let (requests, next) = (Arc::clone(requests), Arc::clone(&next));
                 tokio::spawn(async move { connection(stream, &requests, &next, begun).await })
             })
             .collect();

@@ -26,14 +26,7 @@ impl Platform {
         let counted = Arc::clone(&replies);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         std::thread::spawn(move || {
-            let served: Result<()> = runtime.block_on(async move {
-                let listener = TcpListener::from_std(listener)?;
-                loop {
-                    let (stream, _peer) = listener.accept().await?;
-                    let counted = Arc::clone(&counted);
-                    tokio::spawn(async move { drop(connection(stream, &counted).await) });
-                }
-            });
+            let served = runtime.block_on(serve(listener, counted));
             eprintln!("the platform ended: {served:?}");
         });
         Ok(Self { address, replies })
@@ -42,6 +35,15 @@ impl Platform {
     /// How many answers were sent to chats.
     pub(crate) fn replies(&self) -> usize {
         self.replies.load(Ordering::Relaxed)
+    }
+}
+
+async fn serve(listener: std::net::TcpListener, counted: Arc<AtomicUsize>) -> Result<()> {
+    let listener = TcpListener::from_std(listener)?;
+    loop {
+        let (stream, _peer) = listener.accept().await?;
+        let counted = Arc::clone(&counted);
+        tokio::spawn(async move { drop(connection(stream, &counted).await) });
     }
 }
 

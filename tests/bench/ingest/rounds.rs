@@ -4,12 +4,11 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::process::Stdio;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
-use crate::events::requests;
+use crate::events::{Requests, requests};
 use crate::load::{self, Done};
 use crate::platform::Platform;
 use crate::report::{Spread, row, table};
@@ -74,8 +73,8 @@ pub(crate) fn run(plan: &Plan) -> Result<String> {
 
 /// The requests of a round.
 struct Feed {
-    warm_up: Arc<Vec<Vec<u8>>>,
-    measured: Arc<Vec<Vec<u8>>>,
+    warm_up: Requests,
+    measured: Requests,
 }
 
 impl Feed {
@@ -83,8 +82,8 @@ impl Feed {
         let chats: Vec<usize> = (0..CHATS).collect();
         let seed = u64::try_from(round).unwrap_or(0) << 32;
         Self {
-            warm_up: Arc::new(requests(seed, WARM_UP_EVENTS, &chats)),
-            measured: Arc::new(requests(seed + 1, events, &chats)),
+            warm_up: requests(seed, WARM_UP_EVENTS, &chats),
+            measured: requests(seed + 1, events, &chats),
         }
     }
 }
@@ -98,11 +97,11 @@ fn measure(
 ) -> Result<Sample> {
     let turns = contender == Contender::Turn;
     let mut due = platform.replies() + if turns { feed.warm_up.len() } else { 0 };
-    load::run(&server.address, Arc::clone(&feed.warm_up), connections)?;
+    load::run(&server.address, &feed.warm_up, connections)?;
     wait_for(platform, due)?;
     let before = server.cpu()?;
     let begun = Instant::now();
-    let done = load::run(&server.address, Arc::clone(&feed.measured), connections)?;
+    let done = load::run(&server.address, &feed.measured, connections)?;
     let elapsed = if turns {
         due += done.events;
         wait_for(platform, due)?;
@@ -179,7 +178,7 @@ fn report(
         let rate = Spread::of(alone.to_vec());
         medians.insert("alone", (rate.median, 1e6 / rate.median));
         let title = "Python SDK, the handler alone in its process, no HTTP".to_owned();
-        text.push_str(&row(&[title, rate.whole(), "".into(), "".into(), "".into()]));
+        text.push_str(&row(&[title, rate.whole(), String::new(), String::new(), String::new()]));
     }
     text.push_str(&ratios(&medians));
     text

@@ -4,7 +4,6 @@
 use std::fs;
 use std::path::Path;
 use std::process::Command;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
@@ -113,7 +112,7 @@ fn measure(
         (SESSIONS..SESSIONS + CHATS).collect()
     };
     let seed = (u64::try_from(round).unwrap_or(0) << 32) + 0xC01D;
-    let feed = Arc::new(requests(seed, plan.events, &chats));
+    let feed = requests(seed, plan.events, &chats);
     let was_cold = drop_caches();
     let begun = Instant::now();
     let server = daemon.start(work.path())?;
@@ -123,7 +122,7 @@ fn measure(
     let due = daemon.platform.replies();
     let before = server.cpu()?;
     let begun = Instant::now();
-    let done = load::run(&server.address, feed, plan.connections)?;
+    let done = load::run(&server.address, &feed, plan.connections)?;
     if daemon.answers {
         wait_for(daemon.platform, due + done.events)?;
     }
