@@ -1,9 +1,10 @@
 //! Outgoing HTTP: one factory for clients, one reader for bodies.
 //!
 //! Every client is built here, so that time-outs, TLS and the absence of hidden settings hold for
-//! all of them. No proxy is taken from the environment (the configuration names it), no redirect is followed, no process-wide
-//! TLS provider is installed. [`NetError`] tells what callers must know before they repeat a
-//! request: whether it can have reached the other side.
+//! all of them. A proxy and further root certificates come from the configuration, none from the
+//! environment; no redirect is followed, no process-wide TLS provider is installed. [`NetError`]
+//! tells what callers must know before they repeat a request: whether it can have reached the
+//! other side.
 
 mod certificates;
 mod error;

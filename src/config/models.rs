@@ -49,6 +49,11 @@ impl Provider {
         Self::WORDS.map(|(word, _)| word).join(", ")
     }
 
+    /// Whether the provider's own server wants a key.
+    const fn needs_a_key(self) -> bool {
+        !matches!(self, Self::Ollama | Self::Offline)
+    }
+
     /// The server when none is written, with the version path.
     const fn default_url(self) -> &'static str {
         match self {
@@ -106,6 +111,9 @@ pub(super) fn check(
     }
     let base_url =
         if raw.base_url.is_empty() { provider.default_url() } else { raw.base_url.as_str() };
+    if raw.base_url.is_empty() && raw.api_key.is_empty() && provider.needs_a_key() {
+        problems.warn(&key("api_key"), "is missing: this provider refuses requests without it");
+    }
     let is_http = url::Url::parse(base_url)
         .is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.host_str().is_some());
     if !is_http {

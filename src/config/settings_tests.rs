@@ -170,11 +170,23 @@ fn every_provider_has_its_address_and_numbers_have_their_bounds() {
 }
 
 #[test]
+fn a_provider_that_wants_a_key_and_has_none_is_a_warning() {
+    let main = "[models.m]\nprovider = \"gemini\"\nmodel = \"x\"\n";
+    let root = root(main, "");
+    let loaded = load_root(&root, &[]).unwrap();
+    let said = texts(&root, &loaded.problems);
+    assert!(said[0].contains("models.m.api_key: is missing"), "{said:?}");
+    let gateway = format!("{main}base_url = \"http://gateway.corp/v1beta\"\n");
+    fs::write(root.path().join("config/larkspur.toml"), gateway).unwrap();
+    assert_eq!(load_root(&root, &[]).unwrap().problems, []);
+}
+
+#[test]
 fn a_model_uses_the_daemons_proxy_or_its_own_or_none() {
     let main = "[net]\nproxy = \"env:WAY\"\n\
-                [models.a]\nprovider = \"openai\"\nmodel = \"x\"\n\
-                [models.b]\nprovider = \"openai\"\nmodel = \"x\"\nproxy = \"direct\"\n\
-                [models.c]\nprovider = \"openai\"\nmodel = \"x\"\nproxy = \"http://u:p@c:1\"\n";
+                [models.a]\nprovider = \"ollama\"\nmodel = \"x\"\n\
+                [models.b]\nprovider = \"ollama\"\nmodel = \"x\"\nproxy = \"direct\"\n\
+                [models.c]\nprovider = \"ollama\"\nmodel = \"x\"\nproxy = \"http://u:p@c:1\"\n";
     let environment = [("WAY", "http://proxy.corp:3128"), ("NO_PROXY", ".corp")];
     let loaded = load_root(&root(main, ""), &environment).unwrap();
     let proxy = |address: &str| crate::net::Proxy::new(address, ".corp").ok();
@@ -203,7 +215,7 @@ fn a_file_that_is_no_certificate_is_an_error_with_its_line() {
 
 #[test]
 fn fallback_models_must_exist_and_be_real() {
-    let main = "[models.a]\nprovider = \"openai\"\nmodel = \"x\"\n\
+    let main = "[models.a]\nprovider = \"ollama\"\nmodel = \"x\"\n\
                 [models.b]\nprovider = \"offline\"\n";
     let bot = "name = \"b\"\nmodel = \"a\"\nfallback_models = [\"a\", \"b\", \"c\"]\n";
     let root = root(main, bot);

@@ -53,7 +53,7 @@ impl Breaker {
     pub(super) fn enter(&mut self, now: Timestamp) -> Result<Ticket, Duration> {
         match self.state {
             State::Closed => Ok(Ticket::Usual),
-            State::Open { until } if now < until => Err(until.since(now)),
+            State::Open { until } if rests(until, now) => Err(until.since(now)),
             State::Open { .. } => {
                 self.state = State::Probing;
                 Ok(Ticket::Probe)
@@ -66,7 +66,7 @@ impl Breaker {
     pub(super) fn is_resting(&self, now: Timestamp) -> bool {
         match self.state {
             State::Closed => false,
-            State::Open { until } => now < until,
+            State::Open { until } => rests(until, now),
             State::Probing => true,
         }
     }
@@ -104,6 +104,11 @@ impl Breaker {
         self.rest = rest.saturating_mul(2).min(REST_MAX);
         rest
     }
+}
+
+/// A clock that was put back must not make a rest longer than it can be.
+fn rests(until: Timestamp, now: Timestamp) -> bool {
+    now < until && until.since(now) <= REST_MAX
 }
 
 #[cfg(test)]
@@ -176,6 +181,13 @@ mod tests {
         let ticket = breaker.enter(at(30)).unwrap();
         breaker.left(ticket, at(31));
         assert_eq!(breaker.enter(at(31)), Ok(Ticket::Probe));
+    }
+
+    #[test]
+    fn a_clock_that_is_put_back_does_not_prolong_the_rest() {
+        let mut breaker = opened(at(86_400));
+        assert!(breaker.enter(at(86_410)).is_err());
+        assert_eq!(breaker.enter(at(0)), Ok(Ticket::Probe));
     }
 
     #[test]

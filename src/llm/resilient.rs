@@ -73,7 +73,10 @@ impl ResilientModel {
             Err(rest) => Err(LlmError {
                 kind: LlmErrorKind::CircuitOpen,
                 retry_after: None,
-                text: format!("it failed too often and is not asked for {} s", rest.as_secs()),
+                text: match rest.as_secs() {
+                    0 => "it failed too often and is just being tried again".to_owned(),
+                    seconds => format!("it failed too often and is not asked for {seconds} s"),
+                },
             }),
         }
     }
