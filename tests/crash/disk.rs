@@ -35,10 +35,11 @@ async fn at_work(stage: &mut Stage) -> Chatter {
 
 /// Asks until a question is refused, and says how many were asked. Some may still fit: sled has
 /// the rest of a segment, which the work that is going on uses up.
-async fn ask_until_refused(chatter: &mut Chatter, stage: &Stage) -> usize {
+async fn ask_until_refused(chatter: &mut Chatter, stage: &Stage, worsen: impl Fn()) -> usize {
     let asked_before = chatter.asked.len();
     let refused = async {
         loop {
+            worsen();
             let room = chatter.asked.len() % chatter.rooms();
             let id = chatter.ask(room, Kind::Plain);
             assert!(chatter.sim.pushed(PATIENCE).await, "first tries hang");
@@ -100,8 +101,8 @@ async fn a_full_disk_refuses_events_and_with_room_it_goes_on_by_itself() {
     let mut stage = chatter::stage().await;
     let Some(disk) = SmallDisk::in_memory(&stage.path("data"), DISK_MIB) else { return };
     let mut chatter = at_work(&mut stage).await;
-    disk.fill();
-    let asked = ask_until_refused(&mut chatter, &stage).await;
+    // Again and again, for the daemon gives its reserve up.
+    let asked = ask_until_refused(&mut chatter, &stage, || disk.fill()).await;
     is_not_ready(&stage).await;
     // Refused, and never answered as if it were not.
     let acknowledged: HashSet<String> = chatter.acknowledged();
@@ -158,7 +159,7 @@ async fn a_disk_that_fails_at_work_loses_nothing_acknowledged() {
     let Some(disk) = SmallDisk::ext4(&data, &image, 64) else { return };
     let mut chatter = at_work(&mut stage).await;
     disk.remount("abort");
-    let asked = ask_until_refused(&mut chatter, &stage).await;
+    let asked = ask_until_refused(&mut chatter, &stage, || {}).await;
     is_not_ready(&stage).await;
     stage.kill();
     refuses_to_start(&mut stage, "Read-only file system").await;

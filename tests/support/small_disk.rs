@@ -39,7 +39,8 @@ impl SmallDisk {
 
     /// Writes until nothing more fits.
     pub(crate) fn fill(&self) {
-        let mut filler = fs::File::create(self.filler()).unwrap();
+        let mut options = fs::OpenOptions::new();
+        let mut filler = options.create(true).append(true).open(self.filler()).unwrap();
         for size in [1 << 20, 1 << 12, 1] {
             while filler.write_all(&vec![1; size]).is_ok() {}
         }
