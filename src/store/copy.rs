@@ -85,7 +85,7 @@ struct Head {
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Record {
+struct Line {
     kind: String,
     key: String,
     version: u8,
@@ -108,7 +108,7 @@ fn line(value: &impl Serialize) -> Result<Vec<u8>, StoreError> {
     Ok(line)
 }
 
-impl Record {
+impl Line {
     fn of(row: &Row) -> Self {
         let (version, body) = row.value.split_first().unwrap_or((&0, &[]));
         // As it stands, so that it comes back byte for byte; unless it would break the line.
@@ -188,7 +188,7 @@ impl Exporter {
                 }
                 let mut lines = Vec::new();
                 for row in &rows {
-                    lines.extend(line(&Record::of(row))?);
+                    lines.extend(line(&Line::of(row))?);
                     self.rows += 1;
                 }
                 Ok(Some(lines))
@@ -229,7 +229,7 @@ pub fn read_copy(
             }
             return Ok(rows);
         }
-        let record: Record = parse(&text, number, "this is no record")?;
+        let record: Line = parse(&text, number, "this is no record")?;
         take(record.into_row().map_err(|cause| not_a_copy(number, &cause))?)?;
         rows += 1;
     }

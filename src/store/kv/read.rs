@@ -52,6 +52,9 @@ pub(super) fn session(
     engine.get(&key::session(key))?.map(|bytes| value::decode("session", &bytes)).transpose()
 }
 
+/// Records of a shelf, encoded, and their keys.
+type KeptRows = Vec<(String, Vec<u8>)>;
+
 pub(super) fn kept(
     engine: &impl Engine,
     shelf: Shelf,
@@ -65,7 +68,7 @@ pub(super) fn kept_under(
     shelf: Shelf,
     prefix: &str,
     limit: usize,
-) -> Result<Vec<(String, Vec<u8>)>, StoreError> {
+) -> Result<KeptRows, StoreError> {
     kept_in(engine, &key::under(&key::kept(shelf, prefix)), limit)
 }
 
@@ -74,7 +77,7 @@ pub(super) fn kept_after(
     shelf: Shelf,
     after: &str,
     limit: usize,
-) -> Result<Vec<(String, Vec<u8>)>, StoreError> {
+) -> Result<KeptRows, StoreError> {
     let end = key::under(&key::kept(shelf, "")).end;
     // The first key behind `after` is `after` and a zero.
     let mut start = key::kept(shelf, after);
@@ -82,11 +85,7 @@ pub(super) fn kept_after(
     kept_in(engine, &KeyRange { start, end }, limit)
 }
 
-fn kept_in(
-    engine: &impl Engine,
-    range: &KeyRange,
-    limit: usize,
-) -> Result<Vec<(String, Vec<u8>)>, StoreError> {
+fn kept_in(engine: &impl Engine, range: &KeyRange, limit: usize) -> Result<KeptRows, StoreError> {
     let mut rows = Vec::new();
     if limit == 0 {
         return Ok(rows);
