@@ -28,7 +28,7 @@ pub use api::{
 pub use bot::{LarkBot, LarkBots};
 pub use identity::{Identity, IdentityState, learn_identity};
 pub use outlet::LarkOutlet;
-pub use settings::{BASE_URL_FEISHU, BASE_URL_LARK, LarkBotSettings, SettingsError};
+pub use settings::{LarkBotSettings, SettingsError};
 pub use webhook::{Webhook, router};
 
 #[cfg(test)]

@@ -203,54 +203,48 @@ impl Gateway {
         if refusal.said == Said::TargetGone {
             detach(part.send);
         }
-        self.apply(sending, part, resolution, refusal.reason);
+        apply(sending, part, resolution, refusal.reason);
         None
     }
+}
 
-    fn apply(
-        &self,
-        sending: &Sending<'_>,
-        part: &mut Part<'_>,
-        resolution: Resolution,
-        refused: &str,
-    ) {
-        let send = &mut *part.send;
-        match resolution {
-            Resolution::Confirm(id) => {
-                send.state = SendState::Confirmed;
-                send.delivered_id = Some(id.as_str().to_owned());
-                "it was in doubt and is found in the chat".clone_into(&mut send.reason);
-            }
-            Resolution::Refused => {
-                end(send, SendState::Abandoned, SendCause::Refused, refused.to_owned());
-            }
-            Resolution::SendAnew => {
-                send_again(sending, part);
-                "it was in doubt, did not stand in the chat and was sent again"
-                    .clone_into(&mut part.send.reason);
-            }
-            Resolution::SendMarked(why) => {
-                send_again(sending, part);
-                let mark = Say::PossiblyRepeated.text(sending.bot.locale);
-                mark_possibly_repeated(&mut part.send.operation, &mark);
-                part.send.reason = format!(
-                    "it may have arrived and was sent again, marked (in_doubt = \"resend\"); the \
-                     chat does not tell: {why}"
-                );
-            }
-            Resolution::Leave(why) => {
-                let rule = match sending.bot.in_doubt {
-                    InDoubt::Drop => " (in_doubt = \"drop\")",
-                    InDoubt::Resend => "",
-                };
-                let refused =
-                    if refused.is_empty() { String::new() } else { format!(" ({refused})") };
-                let reason = format!(
-                    "it may have arrived and is not sent again{rule}{refused}; the chat does not \
-                     tell: {why}"
-                );
-                end(send, SendState::InDoubt, SendCause::Unconfirmed, reason);
-            }
+/// Does what a look-up leads to.
+fn apply(sending: &Sending<'_>, part: &mut Part<'_>, resolution: Resolution, refused: &str) {
+    let send = &mut *part.send;
+    match resolution {
+        Resolution::Confirm(id) => {
+            send.state = SendState::Confirmed;
+            send.delivered_id = Some(id.as_str().to_owned());
+            "it was in doubt and is found in the chat".clone_into(&mut send.reason);
+        }
+        Resolution::Refused => {
+            end(send, SendState::Abandoned, SendCause::Refused, refused.to_owned());
+        }
+        Resolution::SendAnew => {
+            send_again(sending, part);
+            "it was in doubt, did not stand in the chat and was sent again"
+                .clone_into(&mut part.send.reason);
+        }
+        Resolution::SendMarked(why) => {
+            send_again(sending, part);
+            let mark = Say::PossiblyRepeated.text(sending.bot.locale);
+            mark_possibly_repeated(&mut part.send.operation, &mark);
+            part.send.reason = format!(
+                "it may have arrived and was sent again, marked (in_doubt = \"resend\"); the \
+                 chat does not tell: {why}"
+            );
+        }
+        Resolution::Leave(why) => {
+            let rule = match sending.bot.in_doubt {
+                InDoubt::Drop => " (in_doubt = \"drop\")",
+                InDoubt::Resend => "",
+            };
+            let refused = if refused.is_empty() { String::new() } else { format!(" ({refused})") };
+            let reason = format!(
+                "it may have arrived and is not sent again{rule}{refused}; the chat does not \
+                 tell: {why}"
+            );
+            end(send, SendState::InDoubt, SendCause::Unconfirmed, reason);
         }
     }
 }

@@ -8,10 +8,10 @@ use axum::http::HeaderMap;
 use axum::response::Response;
 
 use super::content;
-use super::limits::EDITS;
+use super::limits::{EDITS, MESSAGE_PER_SECOND};
 use super::refusal::{Refusal, success};
 use super::request;
-use super::send::{check_length, gateway_rate, may_speak};
+use super::send::{business_rate, check_length, gateway_rate, may_speak};
 use super::state::{Shared, State};
 use super::tokens::{caller, done};
 use super::wire;
@@ -53,6 +53,7 @@ pub(crate) async fn edit(
         return Err(Refusal::new(230_075, "The message is beyond the editable time."));
     }
     check_length(msg_type, body.len())?;
+    business_rate(&mut state, MESSAGE_PER_SECOND, &message_id, now_ms)?;
     let received = content::read(&state.world, &chat, msg_type, text)?;
     if let Some(message) = state.world.messages.get_mut(&message_id) {
         msg_type.clone_into(&mut message.msg_type);

@@ -88,6 +88,13 @@ pub enum FaultAction {
         #[serde(default)]
         reset_s: Option<u64>,
     },
+    /// Answers with these bytes instead of doing the work.
+    Answer {
+        /// The HTTP status.
+        status: u16,
+        /// The bytes.
+        body: String,
+    },
     /// Does the work, then answers with these bytes in the place of the true answer.
     Garble {
         /// The HTTP status.

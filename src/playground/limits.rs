@@ -49,6 +49,8 @@ limits! {
     API_PER_MINUTE           = 1_000,       "calls of one API and app", "5.3",   99_991_400;
     RESOURCE_BYTES           = 100 << 20,   "bytes of a download",      "5.1",   234_037;
     CHAT_PER_SECOND          = 5,           "messages into one chat",   "5.3",   230_020;
+    USER_PER_SECOND          = 5,           "messages to one person",   "5.3",   230_020;
+    MESSAGE_PER_SECOND       = 5,           "changes of one message",   "5.1",   230_020;
 }
 
 /// The waits before the retries of a push, on the simulator's clock (1.6).

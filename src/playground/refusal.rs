@@ -5,6 +5,8 @@ use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
+use super::limits::API_PER_SECOND;
+
 /// A refusal of the platform API. The log id is put in when the answer leaves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Refusal {
@@ -14,12 +16,21 @@ pub(crate) struct Refusal {
     pub(crate) field: Option<&'static str>,
     /// Seconds until the gateway's limit opens again; gives the `x-ogw-ratelimit-*` headers.
     pub(crate) reset_s: Option<u64>,
+    /// The limit that those headers name.
+    pub(crate) most: u64,
 }
 
 impl Refusal {
     /// A refusal with the usual HTTP status 400.
     pub(crate) fn new(code: i64, msg: impl Into<String>) -> Self {
-        Self { status: StatusCode::BAD_REQUEST, code, msg: msg.into(), field: None, reset_s: None }
+        Self {
+            status: StatusCode::BAD_REQUEST,
+            code,
+            msg: msg.into(),
+            field: None,
+            reset_s: None,
+            most: API_PER_SECOND.most,
+        }
     }
 
     pub(crate) fn with_status(mut self, status: StatusCode) -> Self {
@@ -50,10 +61,11 @@ impl Refusal {
         Self::new(230_110, "Action unavailable as the message has been deleted.")
     }
 
-    pub(crate) fn gateway_rate(reset_s: u64) -> Self {
+    pub(crate) fn gateway_rate(most: u64, reset_s: u64) -> Self {
         let mut refusal = Self::new(99_991_400, "request trigger frequency limit")
             .with_status(StatusCode::TOO_MANY_REQUESTS);
         refusal.reset_s = Some(reset_s);
+        refusal.most = most;
         refusal
     }
 
@@ -81,7 +93,10 @@ impl IntoResponse for Refusal {
         *response.status_mut() = self.status;
         if let Some(reset_s) = self.reset_s {
             let headers = response.headers_mut();
-            headers.insert(HeaderName::from_static("x-ogw-ratelimit-limit"), HeaderValue::from(50));
+            headers.insert(
+                HeaderName::from_static("x-ogw-ratelimit-limit"),
+                HeaderValue::from(self.most),
+            );
             headers.insert(
                 HeaderName::from_static("x-ogw-ratelimit-reset"),
                 HeaderValue::from(reset_s),

@@ -14,7 +14,8 @@ use serde_json::{Map, Value};
 
 use super::content;
 use super::limits::{
-    API_PER_MINUTE, API_PER_SECOND, CHAT_PER_SECOND, POST_BYTES, TEXT_BYTES, UUID_CHARS, UUID_LIFE,
+    API_PER_MINUTE, API_PER_SECOND, CHAT_PER_SECOND, Limit, POST_BYTES, TEXT_BYTES,
+    USER_PER_SECOND, UUID_CHARS, UUID_LIFE,
 };
 use super::refusal::{Refusal, success};
 use super::request::{self, Query};
@@ -129,10 +130,35 @@ pub(crate) fn gateway_rate(
     for (limit, span_ms) in [(API_PER_SECOND, 1_000), (API_PER_MINUTE, 60_000)] {
         let key = format!("{}:{api}:{app_id}", limit.name);
         if let Some(wait_ms) = state.count(key, span_ms, limit.most, now_ms) {
-            return Err(Refusal::gateway_rate(wait_ms.div_ceil(1_000)));
+            return Err(Refusal::gateway_rate(limit.most, wait_ms.div_ceil(1_000)));
         }
     }
     Ok(())
+}
+
+/// Counts a message against the limit of its group, or of the person it goes to.
+fn place_rate(state: &mut State, chat: &Chat, now_ms: u64) -> Result<(), Refusal> {
+    let person = chat.members.first().filter(|_| chat.kind == ChatKind::P2p);
+    match person {
+        Some(person) => business_rate(state, USER_PER_SECOND, person, now_ms),
+        None => business_rate(state, CHAT_PER_SECOND, &chat.chat_id, now_ms),
+    }
+}
+
+/// Counts against a limit of the messages themselves, whose refusal names no time to wait.
+pub(crate) fn business_rate(
+    state: &mut State,
+    limit: Limit,
+    of: &str,
+    now_ms: u64,
+) -> Result<(), Refusal> {
+    if state.switches.rate_limits == RateLimits::Off {
+        return Ok(());
+    }
+    match state.count(format!("{}:{of}", limit.name), 1_000, limit.most, now_ms) {
+        None => Ok(()),
+        Some(_wait) => Err(Refusal::new(limit.code, "The operation triggers the frequency limit.")),
+    }
 }
 
 /// Claims the `uuid`, then does the work: at once, or in a task that outlives the connection.
@@ -255,13 +281,7 @@ fn create(state: &mut State, order: &Order, now_ms: u64) -> Result<Message, Refu
         }
         _ => None,
     };
-    if state.switches.rate_limits == RateLimits::On {
-        let key = format!("chat:{}", chat.chat_id);
-        if state.count(key, 1_000, CHAT_PER_SECOND.most, now_ms).is_some() {
-            let sentence = "The operation triggers the frequency limit.";
-            return Err(Refusal::new(CHAT_PER_SECOND.code, sentence));
-        }
-    }
+    place_rate(state, &chat, now_ms)?;
     let root =
         |parent: &Message| parent.root_id.clone().unwrap_or_else(|| parent.message_id.clone());
     Ok(Message {

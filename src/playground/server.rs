@@ -15,6 +15,7 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use serde_json::Value;
 use tokio::net::{TcpListener, TcpStream};
 use tower::ServiceExt;
 
@@ -36,6 +37,10 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 #[derive(Debug, thiserror::Error)]
 #[error("the connection is dropped on purpose")]
 struct Dropped;
+
+/// Marks an answer whose bytes a fault has given.
+#[derive(Clone, Copy, Debug)]
+struct Verbatim;
 
 /// The platform's endpoints, and the control API beside them.
 pub(crate) fn router(shared: Arc<Shared>) -> Router {
@@ -108,7 +113,7 @@ async fn connection(shared: Arc<Shared>, router: Router, stream: TcpStream) {
 async fn answer(
     shared: Arc<Shared>,
     router: Router,
-    mut request: Request<Body>,
+    request: Request<Body>,
 ) -> Result<Response<Body>, Dropped> {
     let Some(endpoint) = Endpoint::of(request.method(), request.uri().path()) else {
         return Ok(finish(run(router, request).await, "").await);
@@ -120,10 +125,12 @@ async fn answer(
         let fault = state.faults.draw(endpoint, &mut state.dice);
         (fault, state.dice.hex())
     };
+    let (uuid, mut request) = with_uuid(endpoint, request).await;
     let mut call = CallRecord {
         at_ms: shared.now_ms(),
         endpoint,
         path,
+        uuid,
         status: 0,
         code: 0,
         fault: fault.is_some(),
@@ -131,6 +138,7 @@ async fn answer(
     let outcome = match fault {
         None => Some(run(router, request).await),
         Some(FaultAction::Refuse { status, code, reset_s }) => Some(refuse(status, code, reset_s)),
+        Some(FaultAction::Answer { status, body }) => Some(garbled(status, body)),
         Some(FaultAction::Drop) => None,
         Some(FaultAction::DropAfter) => {
             call.code = code_of(&run(router, request).await);
@@ -138,9 +146,7 @@ async fn answer(
         }
         Some(FaultAction::Garble { status, body }) => {
             run(router, request).await;
-            let mut garbled = Response::new(Body::from(body));
-            *garbled.status_mut() = StatusCode::from_u16(status).unwrap_or_default();
-            Some(garbled)
+            Some(garbled(status, body))
         }
         Some(FaultAction::Slow { ms }) if matches!(endpoint, Endpoint::Send | Endpoint::Reply) => {
             request.extensions_mut().insert(Slow(Duration::from_millis(ms)));
@@ -174,6 +180,25 @@ async fn run(router: Router, request: Request<Body>) -> Response<Body> {
     }
 }
 
+/// The `uuid` in the body of a send, and the request as it was.
+async fn with_uuid(endpoint: Endpoint, request: Request<Body>) -> (Option<String>, Request<Body>) {
+    if !matches!(endpoint, Endpoint::Send | Endpoint::Reply) {
+        return (None, request);
+    }
+    let (head, body) = request.into_parts();
+    let body = to_bytes(body, BODY_BYTES_MAX).await.unwrap_or_default();
+    let fields: Option<Value> = serde_json::from_slice(&body).ok();
+    let uuid = fields.as_ref().and_then(|fields| fields.get("uuid")).and_then(Value::as_str);
+    (uuid.map(str::to_owned), Request::from_parts(head, Body::from(body)))
+}
+
+fn garbled(status: u16, body: String) -> Response<Body> {
+    let mut garbled = Response::new(Body::from(body));
+    *garbled.status_mut() = StatusCode::from_u16(status).unwrap_or_default();
+    garbled.extensions_mut().insert(Verbatim);
+    garbled
+}
+
 fn refuse(status: u16, code: i64, reset_s: Option<u64>) -> Response<Body> {
     let mut refusal = Refusal::new(code, "a fault of the playground")
         .with_status(StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR));
@@ -202,7 +227,11 @@ fn settle_status(response: &mut Response<Body>, error_status: ErrorStatus) {
 async fn finish(mut response: Response<Body>, log_id: &str) -> Response<Body> {
     let refusal = response.extensions().get::<Refusal>().cloned();
     // The framework's own refusals (a bad query, a body beyond the limit) are plain text.
-    let foreign = refusal.is_none() && response.status().is_client_error() && !log_id.is_empty();
+    let is_verbatim = response.extensions().get::<Verbatim>().is_some();
+    let foreign = refusal.is_none()
+        && !is_verbatim
+        && response.status().is_client_error()
+        && !log_id.is_empty();
     if foreign {
         let body = std::mem::replace(response.body_mut(), Body::empty());
         let text = to_bytes(body, 4096).await.unwrap_or_default();

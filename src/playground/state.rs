@@ -34,6 +34,8 @@ pub struct CallRecord {
     pub endpoint: Endpoint,
     /// The path with its query.
     pub path: String,
+    /// The `uuid` of a send or reply.
+    pub uuid: Option<String>,
     /// The HTTP status of the answer; 0: the connection was closed without one.
     pub status: u16,
     /// The platform's code; 0: success (or the answer was garbled).

@@ -70,7 +70,8 @@ switches! {
     retry_event_id: RetryEventId,
     /// Whether a retried push is signed again.
     retry_signature: RetrySignature,
-    /// Whether rate limits are enforced (5/s per chat, 50/s and 1000/min per API and app).
+    /// Whether rate limits are enforced (5/s per group, person and changed message, 50/s and
+    /// 1000/min per API and app).
     rate_limits: RateLimits,
     /// Whether an app is told of the reactions it made itself.
     own_reactions: OwnReactions,

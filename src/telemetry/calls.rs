@@ -168,7 +168,7 @@ mod tests {
             app: "cli_1".to_owned(),
             calls: BTreeMap::from([("bot_info".to_owned(), 5)]),
         };
-        meter.restore(kept.clone());
+        meter.restore(kept);
         assert!(meter.take_fresh().is_empty(), "what was kept is kept already");
         meter.count("cli_1", "bot_info", OCTOBER);
         let taken = meter.take_fresh();

@@ -8,4 +8,6 @@ mod dedup;
 #[cfg(test)]
 mod parse;
 #[cfg(test)]
+mod send;
+#[cfg(test)]
 mod transport;

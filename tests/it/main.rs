@@ -58,6 +58,8 @@ mod stage;
 #[cfg(test)]
 mod talk;
 #[cfg(test)]
+mod usage;
+#[cfg(test)]
 mod verdicts;
 #[cfg(test)]
 mod ways_out;

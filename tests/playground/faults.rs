@@ -64,6 +64,19 @@ async fn a_garbled_answer_hides_work_that_was_done() {
 }
 
 #[tokio::test]
+async fn an_answer_can_be_given_without_any_work_and_keys_of_sends_are_recorded() {
+    let sim = playground().await;
+    let chat = sim.group("g1", &["u1"]);
+    let client = Client::of(&sim).await;
+    let action = FaultAction::Answer { status: 400, body: "{\"msg\":\"own words\"}".to_owned() };
+    sim.fault(FaultRule::next(Endpoint::Send, 1, action));
+    let reply = client.send(&chat.chat_id, "x", "key").await;
+    assert_eq!((reply.status, reply.text.as_str()), (400, "{\"msg\":\"own words\"}"));
+    assert!(sim.visible("g1").is_empty());
+    assert_eq!(sim.calls(Endpoint::Send)[0].uuid.as_deref(), Some("key"));
+}
+
+#[tokio::test]
 async fn a_slow_send_is_in_flight_and_outlives_its_caller() {
     let sim = playground().await;
     let chat = sim.group("g1", &["u1"]);

@@ -48,6 +48,33 @@ async fn rates_hold_only_while_they_are_switched_on() {
     let refused = client.call("GET", &path, None).await;
     assert_eq!((refused.status, refused.code()), (429, 99_991_400));
     assert_eq!(refused.headers["x-ogw-ratelimit-reset"], "1");
+    assert_eq!(refused.headers["x-ogw-ratelimit-limit"], "50");
+}
+
+#[tokio::test]
+async fn people_and_changed_messages_have_rates_of_their_own() {
+    let sim = playground().await;
+    let (ann, ben) = (sim.p2p("ann").chat_id, sim.p2p("ben").chat_id);
+    sim.switch(|switches| switches.rate_limits = RateLimits::On);
+    let client = Client::of(&sim).await;
+    for _ in 0..5 {
+        assert_eq!(client.send(&ann, "x", "").await.code(), 0);
+    }
+    let refused = client.send(&ann, "x", "").await;
+    assert_eq!((refused.status, refused.code()), (400, 230_020));
+    assert!(refused.headers.get("x-ogw-ratelimit-reset").is_none());
+    assert_eq!(client.send(&ben, "x", "").await.code(), 0);
+    let messages = sim.visible(&ann);
+    let path = |index: usize| format!("/open-apis/im/v1/messages/{}", messages[index].message_id);
+    let content = json!({"text": "new"}).to_string();
+    let body = json!({"msg_type": "text", "content": content});
+    for _ in 0..5 {
+        assert_eq!(client.call("PUT", &path(0), Some(&body)).await.code(), 0);
+    }
+    assert_eq!(client.call("PUT", &path(0), Some(&body)).await.code(), 230_020);
+    assert_eq!(client.call("PUT", &path(1), Some(&body)).await.code(), 0);
+    sim.advance(Duration::from_secs(1));
+    assert_eq!(client.call("PUT", &path(0), Some(&body)).await.code(), 0);
 }
 
 #[test]

@@ -5,11 +5,6 @@
 
 use crate::base::{BotName, Secret};
 
-/// The platform's address for Feishu apps (mainland China).
-pub const BASE_URL_FEISHU: &str = "https://open.feishu.cn";
-/// The platform's address for Lark apps (everywhere else).
-pub const BASE_URL_LARK: &str = "https://open.larksuite.com";
-
 /// One bot on Lark or Feishu, by the webhook transport.
 #[derive(Clone, Debug)]
 pub struct LarkBotSettings {
@@ -23,7 +18,7 @@ pub struct LarkBotSettings {
     pub encrypt_key: Secret,
     /// The token that every event carries.
     pub verification_token: Secret,
-    /// The platform's origin, [`BASE_URL_FEISHU`] or another; `http` or `https`.
+    /// The platform's origin, `http` or `https`: that of the app's region, or another.
     pub base_url: String,
 }
 

@@ -1,10 +1,13 @@
 //! Component `transport`.
 
+use larkspur::net::read_capped;
 use larkspur::playground::{Endpoint, EventPush, FaultAction, FaultRule, RawPush, Say, Settings};
-use serde_json::json;
+use serde_json::{Value, json};
+use std::fs;
+use std::path::Path;
 
-use crate::stage::{Options, Stage};
-use crate::talk::{barrier, bot_lines, context, text, word};
+use crate::stage::{Options, Stage, http};
+use crate::talk::{barrier, bot_lines, context, text, until, word};
 
 /// Unhandled event types flood the error log.
 #[tokio::test(flavor = "multi_thread")]
@@ -127,4 +130,114 @@ async fn p144_a_slow_look_up_of_names_delays_no_acknowledgement() {
     let second = context(&stage);
     assert!(second.contains("from=\"Ben Lee\""), "{second}");
     assert_eq!(stage.sim.calls(Endpoint::User).len(), 1, "asked for once");
+}
+
+/// A token of the playground, as another client would get it.
+async fn some_token(stage: &Stage) -> String {
+    let app = Settings::default().app;
+    let url = format!("{}/open-apis/auth/v3/tenant_access_token/internal", stage.sim.base_url());
+    let body = json!({"app_id": app.app_id, "app_secret": app.app_secret});
+    let response = http().post(url).json(&body).send().await.unwrap();
+    let answer: Value =
+        serde_json::from_slice(&read_capped(response, 4096).await.unwrap()).unwrap();
+    answer["tenant_access_token"].as_str().unwrap().to_owned()
+}
+
+/// A stage whose daemon was given a token with so many seconds left.
+async fn with_token_for(seconds: u64) -> Stage {
+    let mut stage = Stage::set(Options::default()).await;
+    let token = some_token(&stage).await;
+    let body = json!({
+        "code": 0, "msg": "ok", "tenant_access_token": token, "expire": seconds,
+    });
+    let action = FaultAction::Answer { status: 200, body: body.to_string() };
+    stage.sim.fault(FaultRule::next(Endpoint::Token, 1, action));
+    stage.start(&[]).await;
+    stage
+}
+
+/// That a slow renewal holds nobody up while the old token is good needs a clock that can be
+/// moved: it is a test of the client.
+#[tokio::test(flavor = "multi_thread")]
+async fn p040_a_token_is_not_used_in_the_last_seconds_of_its_life() {
+    let stage = with_token_for(2).await;
+    let before = stage.sim.calls(Endpoint::Token).len();
+    let chat = stage.sim.p2p("ann").chat_id;
+    barrier(&stage, "ann", &chat).await;
+    assert_eq!(stage.sim.calls(Endpoint::Token).len(), before + 1, "it was replaced first, once");
+    let calls = stage.sim.calls(Endpoint::Any);
+    assert!(calls.iter().all(|call| call.code == 0), "{calls:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn p104_a_missing_scope_is_told_once_with_its_link_and_touches_no_answer() {
+    let stage = Stage::new().await;
+    let link = "https://open.feishu.cn/app/cli_x/auth?q=im:message.reactions:write_only";
+    let msg = format!(
+        "Access denied. One of the following scopes is required: \
+         [im:message.reactions:write_only].点击链接申请并开通任一权限即可：{link}"
+    );
+    let body = json!({"code": 99_991_672, "msg": msg}).to_string();
+    let denied = FaultAction::Answer { status: 400, body };
+    let rule = FaultRule { times: None, ..FaultRule::next(Endpoint::React, 1, denied) };
+    stage.sim.fault(rule);
+    let chat = stage.sim.p2p("ann").chat_id;
+    for number in 0..3 {
+        let question = stage.sim.says("ann", &chat, &format!("number {number}")).unwrap();
+        stage.verdict(&question, "answered").await;
+        assert_eq!(stage.sim.answers_to(&question).len(), 1);
+    }
+    assert_eq!(bot_lines(&stage, &chat).len(), 3, "one question, one answer");
+    until("every sign was refused", || stage.sim.calls(Endpoint::React).len() == 3).await;
+    let log = stage.log();
+    let told: Vec<&str> =
+        log.lines().filter(|line| line.contains("event=\"scope_missing\"")).collect();
+    assert_eq!(told.len(), 1, "{log}");
+    assert!(told[0].contains(link), "{}", told[0]);
+    assert_eq!(stage.model.requests().len(), 3, "one turn a question");
+}
+
+/// From outside only the address of a private deployment can be watched: everything must go there,
+/// whatever the region. That the region alone gives the address otherwise is a test of the bot
+/// file; that no code path has one of its own is a look at the sources.
+#[tokio::test(flavor = "multi_thread")]
+async fn p157_every_host_follows_from_the_app() {
+    let mut stage = Stage::set(Options::default()).await;
+    let file = stage.path("bots/assistant.toml");
+    let definition = fs::read_to_string(&file).unwrap();
+    fs::write(&file, definition.replace("[lark]", "[lark]\nregion = \"lark\"")).unwrap();
+    stage.start(&[]).await;
+    let chat = stage.sim.p2p("ann").chat_id;
+    barrier(&stage, "ann", &chat).await;
+    let made = [Endpoint::Token, Endpoint::BotInfo, Endpoint::React, Endpoint::Reply];
+    for endpoint in made {
+        assert!(!stage.sim.calls(endpoint).is_empty(), "{endpoint:?}");
+    }
+
+    let mut found = Vec::new();
+    sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut found);
+    assert_eq!(found, ["src/bots/definition.rs"]);
+}
+
+/// The production sources that name a host of the platform.
+fn sources(folder: &Path, found: &mut Vec<String>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.strip_prefix(env!("CARGO_MANIFEST_DIR")).unwrap().display().to_string();
+        if path.is_dir() {
+            // The playground is the platform.
+            if !name.ends_with("playground") {
+                sources(&path, found);
+            }
+        } else if !name.ends_with("_tests.rs") {
+            let text = fs::read_to_string(&path).unwrap();
+            let body = text.split("\n#[cfg(test)]\n").next().unwrap();
+            let is_code = |line: &&str| !line.trim_start().starts_with("//");
+            let names_host =
+                |line: &str| ["feishu.cn", "larksuite.com"].iter().any(|host| line.contains(host));
+            if body.lines().filter(is_code).any(names_host) {
+                found.push(name);
+            }
+        }
+    }
 }
