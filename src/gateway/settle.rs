@@ -264,7 +264,8 @@ fn after_failure(error: &DeliverError, send: &SendV1, age: Duration, failures: u
     let is_reply = matches!(&send.operation, Operation::Reply { .. });
     match error.disposition {
         Disposition::Retry { .. } if is_hopeless(age, failures) => {
-            Next::Abandon(SendCause::GivenUp)
+            let cause = Next::Abandon(SendCause::GivenUp);
+            if send.doubtful { Next::LookUp(Said::Never) } else { cause }
         }
         Disposition::Retry { after } => {
             Next::RetryAfter(after.unwrap_or_else(|| SEND_BACKOFF.after_failures(failures)))

@@ -44,7 +44,7 @@ fn every_failure_has_its_consequence() {
         (retry, false, false, young, 3, after(2000)),
         (told, false, true, young, 1, after(7000)),
         (retry, false, false, old, RETRIES_MIN - 1, after(4000)),
-        (retry, false, true, old, RETRIES_MIN, Next::Abandon(SendCause::GivenUp)),
+        (retry, false, true, old, RETRIES_MIN, Next::LookUp(Said::Never)),
         (told, false, false, old, RETRIES_MIN, Next::Abandon(SendCause::GivenUp)),
         (reject, false, false, young, 1, Next::Abandon(SendCause::Refused)),
         (fatal, false, false, young, 1, Next::Abandon(SendCause::Refused)),

@@ -210,6 +210,23 @@ async fn p161_an_answer_whose_question_is_gone_comes_without_it() {
     assert_eq!(stage.sim.answers_to(&question).len(), 1, "a rate limit is waited out");
 }
 
+/// The first try is in doubt, and then the question is gone: the chat tells whether it arrived.
+#[tokio::test(flavor = "multi_thread")]
+async fn p161_a_doubtful_answer_whose_question_is_gone_is_looked_for_first() {
+    for (first, arrived) in [(FaultAction::DropAfter, true), (FaultAction::Drop, false)] {
+        let stage = Stage::new().await;
+        let chat = stage.sim.p2p("ann").chat_id;
+        stage.sim.fault(FaultRule::next(Endpoint::Reply, 1, first));
+        stage.sim.fault(FaultRule::next(Endpoint::Reply, 1, refuse(400, 230_011)));
+        let question = stage.sim.says("ann", &chat, "gone?").unwrap();
+        stage.verdict(&question, "answered").await;
+        assert_eq!(bot_lines(&stage, &chat), ["answer to: gone?"]);
+        assert_eq!(stage.sim.answers_to(&question).len(), usize::from(arrived));
+        assert_eq!(stage.sim.calls(Endpoint::Send).len(), usize::from(!arrived));
+        assert_eq!(stage.sim.calls(Endpoint::List).len(), 1);
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn p162_a_chat_that_the_bot_has_left_is_given_up_at_once_and_for_good() {
     let mut stage = Stage::new().await;
