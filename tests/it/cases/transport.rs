@@ -27,10 +27,10 @@ async fn p096_events_of_a_type_are_acknowledged_and_counted_and_logged_once() {
         assert_eq!(lines.len(), 1, "{lines:?}");
         assert!(lines[0].contains("INFO"), "{lines:?}");
     }
-    let token = std::fs::read_to_string(stage.path("data/admin-token")).unwrap();
-    let request = crate::stage::http().get(stage.url("/metrics")).bearer_auth(token);
+    let token = fs::read_to_string(stage.path("data/admin-token")).unwrap();
+    let request = http().get(stage.url("/metrics")).bearer_auth(token);
     let metrics = request.send().await.unwrap();
-    let metrics = larkspur::net::read_capped(metrics, 1 << 20).await.unwrap();
+    let metrics = read_capped(metrics, 1 << 20).await.unwrap();
     let metrics = String::from_utf8_lossy(&metrics).into_owned();
     assert!(metrics.contains("larkspur_events_total{event=\"noted\"} 40"), "{metrics}");
 }
@@ -124,7 +124,7 @@ async fn p144_a_slow_look_up_of_names_delays_no_acknowledgement() {
 
     // What came too late is there for the next question.
     let answered = |stage: &Stage| !stage.sim.calls(Endpoint::User).is_empty();
-    crate::talk::until("the platform answers", || answered(&stage)).await;
+    until("the platform answers", || answered(&stage)).await;
     let question = stage.sim.say(&ask()).unwrap();
     stage.verdict(&question, "answered").await;
     let second = context(&stage);
