@@ -163,7 +163,7 @@ fn every_provider_has_its_address_and_numbers_have_their_bounds() {
         ("base_url = \"ftp://x/\"", "models.m.base_url"),
         ("proxy = \"socks5://x:1\"", "models.m.proxy"),
     ] {
-        let problems = model(&format!("provider = \"openai\"\n{line}")).unwrap_err();
+        let problems = model(&format!("provider = \"ollama\"\n{line}")).unwrap_err();
         let start = format!("config/larkspur.toml:4: {key}: ");
         assert!(problems.len() == 1 && problems[0].starts_with(&start), "{problems:?}");
     }
