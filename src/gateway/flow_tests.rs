@@ -8,14 +8,15 @@ use crate::base::{Aside, ChatId, Disposition, Locale, MessageId, Say, SystemCloc
 use crate::bots::Entry;
 use crate::channels::terminal::incoming;
 use crate::envelope::{
-    Certainty, Channel, DeliverError, Delivered, Delivery, Operation, Outlet, Pressed, Relation,
-    ReplyFn, Tone,
+    Certainty, Channel, DeliverError, Delivered, Delivery, Failures, Operation, Outlet, Pressed,
+    Relation, ReplyFn, Tone,
 };
+use crate::gateway::failed::{FailedV1, failed_key};
 use crate::gateway::why::happened_in;
 use crate::gateway::{AdmissionRules, InDoubt, SessionScope};
 use crate::llm::OfflineModel;
 use crate::store::{
-    Batch, Direction, Engine, Found, KeyRange, KvStore, MemoryEngine, StoreError, Visit,
+    Batch, Direction, Engine, Found, Kept, KeyRange, KvStore, MemoryEngine, StoreError, Visit,
 };
 use crate::tools::{Tier, ToolRegistry};
 
@@ -246,4 +247,27 @@ async fn a_press_of_somebody_who_is_on_no_list_is_refused() {
     let reply = gateway.press(press("b", "somebody")).await;
     assert_eq!(reply.text, Say::Aside(Aside::PressNotAllowed).text(Locale::EnUs));
     assert_eq!(reply.tone, Tone::Warning);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn replays_that_are_asked_for_at_the_same_moment_are_one() {
+    let mouth = Arc::new(Mouth::default());
+    let gateway = gateway(&mouth);
+    let failed = gateway.next_turn();
+    let kept = FailedV1 {
+        message: AgentMessage::from_cli(BotName::new("b"), MessageId::new("m1"), "what is up"),
+        verdict: Verdict::Failed,
+        reason: "on purpose".to_owned(),
+        at: SystemClock::default().now(),
+        replayed: None,
+    };
+    let change = kept.change(&failed_key(failed)).unwrap();
+    gateway.shared.store.commit(vec![change]).await.unwrap();
+    // The commit takes 30 ms: all of them look before the first is done. Fewer than the line holds.
+    let replays = (0..6).map(|_| gateway.replay(failed));
+    let replays = futures_util::future::join_all(replays).await;
+    let replays: Vec<_> = replays.into_iter().map(Result::unwrap).collect();
+    assert_eq!(replays.iter().filter(|replay| replay.new).count(), 1, "{replays:?}");
+    assert!(replays.iter().all(|replay| replay.turn == replays[0].turn), "{replays:?}");
+    assert_eq!(said(&mouth, 1).await.len(), 1);
 }

@@ -6,6 +6,7 @@ use tokio_util::sync::CancellationToken;
 use super::*;
 use crate::base::{SessionKey, Timestamp};
 use crate::envelope::DedupKey;
+use crate::store::expiry::Expiring;
 use crate::store::kv::{KeyRange, KvStore, Visit};
 use crate::store::memory::MemoryEngine;
 use crate::store::port::Store;
@@ -150,4 +151,39 @@ async fn closing_serves_what_was_handed_in() {
     gate.set_shut(false);
     close.await;
     assert_eq!(call.await.unwrap(), Acceptance::New);
+}
+
+#[tokio::test]
+async fn what_is_written_beside_its_expiry_stays() {
+    let engine = Gated::default();
+    let gate = Arc::clone(&engine.gate);
+    let store = open(engine);
+    let name = SessionKey::new("s");
+    let changed_at = |millis| {
+        let updated_at = Timestamp::from_millis(millis);
+        let session = Box::new(SessionV1 { updated_at, ..SessionV1::default() });
+        Change::PutSession { key: name.clone(), session }
+    };
+    store.commit(vec![changed_at(1)]).await.unwrap();
+    gate.set_shut(true);
+    let mut first = Box::pin(store.commit(vec![session("another")]));
+    assert!(futures_util::poll!(&mut first).is_pending());
+    // Once the thread has that, the next two wait together for the batch behind it.
+    while store.queue.capacity() < store.queue.max_capacity() {
+        tokio::task::yield_now().await;
+    }
+    let now = Timestamp::from_millis(9);
+    let rule = Rule { what: Expiring::Sessions, now, before: Timestamp::from_millis(5) };
+    let expire = vec![Step::Expire(rule, vec![key::session(&name)])];
+    let mut write = Box::pin(store.commit(vec![changed_at(8)]));
+    let mut expiry = Box::pin(store.write_steps(Vec::new(), Vec::new(), expire));
+    assert!(futures_util::poll!(&mut write).is_pending());
+    assert!(futures_util::poll!(&mut expiry).is_pending());
+    gate.set_shut(false);
+    first.await.unwrap();
+    write.await.unwrap();
+    expiry.await.unwrap();
+    let kept = store.session(&name).await.unwrap();
+    assert_eq!(kept.map(|session| session.updated_at), Some(Timestamp::from_millis(8)));
+    store.close().await;
 }
