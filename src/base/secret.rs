@@ -48,12 +48,17 @@ pub enum SecretRef {
 /// The longest first word of a reference, in bytes.
 const SCHEME_BYTES_MAX: usize = 16;
 
+/// Beginnings of addresses, which may hold a secret and refer to nothing.
+const URL_SCHEMES: [&str; 4] = ["http", "https", "socks5", "socks5h"];
+
 /// The word before the first colon, if it looks like the kind of a reference.
 fn scheme_of(text: &str) -> Option<&str> {
     let (word, _rest) = text.split_once(':')?;
     let is_word = word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_+-".contains(&byte));
     let begins_as_word = word.starts_with(|first: char| first.is_ascii_alphabetic());
-    (is_word && begins_as_word && (2..=SCHEME_BYTES_MAX).contains(&word.len())).then_some(word)
+    let is_url = URL_SCHEMES.contains(&word);
+    let fits = (2..=SCHEME_BYTES_MAX).contains(&word.len());
+    (is_word && begins_as_word && fits && !is_url).then_some(word)
 }
 
 impl SecretRef {

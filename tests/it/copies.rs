@@ -50,7 +50,12 @@ async fn a_copy_of_the_running_daemon_restores_what_people_had() {
     stage.terminate().await;
 
     done(&stage.cli(&["store", "export", &text_path(&stage, "stopped.jsonl")]));
-    assert_eq!(records(&stage, "stopped.jsonl"), records(&stage, "copy.jsonl"));
+    // The calls of the platform are counted in memory until the end.
+    let lasting = |name: &str| -> Vec<String> {
+        let rows = records(&stage, name).into_iter();
+        rows.filter(|row| !row.contains("\"usage\"") && !row.starts_with("{\"rows\"")).collect()
+    };
+    assert_eq!(lasting("stopped.jsonl"), lasting("copy.jsonl"));
     fs::rename(stage.path("data"), stage.path("data.lost")).unwrap();
     refused(&stage.cli(&["store", "export", &file]), 1, "no data");
     refused(&stage.cli(&["store", "repair"]), 1, "no data");

@@ -73,7 +73,10 @@ async fn assert_fate(stage: &Stage, entry: &Value, body: &str, answer: &str) {
         }
         "message" => {
             assert_eq!(answer, "{}", "{file}");
-            assert!(stage.why(&id)["turn"].is_string(), "{file}: {}", stage.why(&id));
+            let why = stage.why(&id);
+            // Of several files in a row only the first is answered; the others wait with it.
+            let is_taken = why["turn"].is_string() || why["verdict"] == "merged";
+            assert!(is_taken, "{file}: {why}");
         }
         other => panic!("{file}: unknown kind {other}"),
     }

@@ -108,7 +108,7 @@ async fn only_colleagues_have_names() {
     );
     for (id, kind) in [(&other.open_id, "open_id"), (&ann.open_id, "union_id")] {
         let reply = client.call("GET", &path(id, kind), None).await;
-        assert_eq!((reply.status, reply.code()), (403, 41_050));
+        assert_eq!((reply.status, reply.code()), (400, 41_050));
     }
     assert_eq!(client.call("GET", &path(&ann.open_id, "email"), None).await.code(), 99_992_402);
 }
