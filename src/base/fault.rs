@@ -2,8 +2,10 @@
 //!
 //! A release build has none: without the feature `test-support` [`Faults::at`] is empty.
 
-/// Every named point, in the order of a message's life.
-pub const POINTS: [&str; 12] = [
+/// Every named point: those of every commit, then those in the order of a message's life.
+pub const POINTS: [&str; 14] = [
+    "commit.before",
+    "commit.after",
     "accept.before_commit",
     "accept.after_commit",
     "turn.started",

@@ -65,6 +65,8 @@ impl ExpiryStep {
 pub struct Expired {
     /// How many records were too old.
     pub deleted: usize,
+    /// How long their values were together.
+    pub bytes: usize,
     /// Where the next step begins; `None`: all records were looked at.
     pub next: Option<Cursor>,
 }

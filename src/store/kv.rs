@@ -258,7 +258,7 @@ impl<E: Engine> Store for KvStore<E> {
             let steps = vec![Step::Expire(rule, found.keys)];
             self.write_steps(Vec::new(), Vec::new(), steps).await?;
         }
-        Ok(Expired { deleted: found.deleted, next: found.next })
+        Ok(Expired { deleted: found.deleted, bytes: found.bytes, next: found.next })
     }
 
     async fn snapshot(&self) -> Result<Box<dyn Snapshot>, StoreError> {

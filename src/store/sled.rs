@@ -4,6 +4,8 @@
 //! - `flush_async` from many tasks deadlocks: one thread writes, and it calls the blocking `flush`.
 //! - `flush` writes without a barrier to the device, so a power cut loses it: the log file is
 //!   synced through an own descriptor before a batch is answered.
+//! - It believes of its own later words that earlier ones are on the disk: what need not be synced is
+//!   synced before it is much.
 //! - Pages over 128 KiB go to side files that nobody syncs: values are cut into pieces that keep
 //!   every page below that (`chunk`).
 //! - After a failed write the handle is useless, and whether the batch took effect is open: the
@@ -12,9 +14,9 @@
 //! - It repairs damaged files by cutting them: repairs happen in a copy (`repair`).
 //! - It takes a log that was cut for one that was never longer: a witness tells (`witness`).
 //!
-//! The folder: `store/` is sled's, `lock` keeps a second process out, `creating` is there until
-//! `format` says that the store was created and with which format, `acknowledged` how far it had
-//! come, `reserve` is space for a start on a full disk (`folder`).
+//! The folder: `store/` is sled's (but for `acknowledged`, the witness), `lock` keeps a second
+//! process out, `creating` is there until `format` says that the store was created and with which
+//! format, `reserve` is space for a start on a full disk (`folder`).
 
 mod chunk;
 mod folder;
@@ -27,7 +29,7 @@ use std::fs::File;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use self::chunk::Undo;
@@ -59,6 +61,11 @@ pub fn open_sled(
     Ok(Arc::new(KvStore::open(engine, tasks, faults)?))
 }
 
+/// How many bytes may be unsynced. sled writes several times as many to its log, and believes the
+/// head of a later segment (512 KiB) that everything before is there: after a power cut with more
+/// than a segment unsynced, the log may be beyond reading.
+const UNSYNCED_BYTES_MAX: usize = 16 << 10;
+
 /// A sled database in a locked folder.
 #[derive(Debug)]
 pub(super) struct SledEngine {
@@ -70,6 +77,8 @@ pub(super) struct SledEngine {
     created: AtomicBool,
     /// Bytes of keys and values written since the opening.
     written_bytes: AtomicU64,
+    /// How many bytes were written since the last sync.
+    unsynced: AtomicUsize,
     #[cfg(test)]
     fail_next_write: AtomicBool,
 }
@@ -121,6 +130,7 @@ impl SledEngine {
             pieces: RwLock::new(()),
             created: AtomicBool::new(created),
             written_bytes: AtomicU64::new(0),
+            unsynced: AtomicUsize::new(0),
             #[cfg(test)]
             fail_next_write: AtomicBool::new(false),
         })
@@ -157,7 +167,14 @@ impl SledEngine {
             };
             Ok((commit, chunk::expand(&opened.db, batch, commit)?))
         })?;
+        let unsynced = self.unsynced.load(Ordering::Relaxed);
+        let size: usize =
+            batch.iter().map(|(key, value)| key.len() + value.map_or(0, <[u8]>::len)).sum();
+        let is_much = unsynced.saturating_add(size) > UNSYNCED_BYTES_MAX;
         let written = self.with(|opened| {
+            if unsynced > 0 && is_much {
+                opened.sync()?;
+            }
             {
                 let _no_reader = self.pieces.write().unwrap_or_else(PoisonError::into_inner);
                 opened.db.apply_batch(writes)?;
@@ -167,10 +184,14 @@ impl SledEngine {
                 opened.sync()?;
                 return Err(std::io::Error::other("a failure on purpose").into());
             }
-            match sync {
-                Sync::Now => opened.sync(),
-                Sync::Later => Ok(()),
-            }
+            let left = if sync == Sync::Now || is_much {
+                opened.sync()?;
+                0
+            } else {
+                unsynced.saturating_add(size)
+            };
+            self.unsynced.store(left, Ordering::Relaxed);
+            Ok(())
         });
         let written = written.and_then(|()| match sync {
             Sync::Now => self.finish_creation(),

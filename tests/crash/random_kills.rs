@@ -1,4 +1,4 @@
-//! A hundred kills at random moments under load.
+//! Two hundred kills at random moments under load.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,25 +9,25 @@ use crate::oracle;
 use crate::stage::PATIENCE;
 use crate::stages::{self, Reached};
 
-const KILLS: usize = 100;
+const KILLS: usize = 200;
 /// One kill in so many comes while some answer is visible in part, which is a short time.
-const HALF_SAID_EVERY: usize = 4;
+const HALF_SAID_EVERY: usize = 7;
 /// One kill in so many comes while the daemon starts.
-const STARTUP_KILL_EVERY: usize = 6;
+const STARTUP_KILL_EVERY: usize = 3;
 /// The latest moment of a kill at start-up after the start of the process.
 const STARTUP: Duration = Duration::from_millis(300);
 /// How long the daemon works at most before another kill.
-const UNDER_LOAD: Duration = Duration::from_millis(400);
+const UNDER_LOAD: Duration = Duration::from_millis(250);
 /// After so many kills the work is finished: a run takes three minutes at most, restarts
 /// included, and then apologises, which is not the subject here.
-const FINISH_EVERY: usize = 20;
+const FINISH_EVERY: usize = 25;
 /// What must be open at each kill, and in how many chats.
 const OPEN_TURNS_MIN: usize = 20;
 const OPEN_CHATS_MIN: usize = 10;
 /// What waits in each room until the moment comes.
 const WAITING_PER_ROOM: usize = 3;
 /// The same before a kill that is followed by one at start-up, when nobody asks more.
-const WAITING_PER_ROOM_MOST: usize = 6;
+const WAITING_PER_ROOM_MOST: usize = 5;
 /// How often it is looked at.
 const TICK: Duration = Duration::from_millis(60);
 const PRIVATE_ROOMS: usize = 12;

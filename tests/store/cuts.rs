@@ -53,13 +53,13 @@ impl Killed {
             work.finish(&store, round, &[]).await;
         }
         let acknowledged = log();
-        let witness = fs::read(place.data().join("acknowledged")).unwrap();
+        let witness = fs::read(place.data().join("store/acknowledged")).unwrap();
         work.finish(&store, ROUNDS, &[]).await;
         let end = log();
         // As the files are now, the process was killed here.
         let killed = Place::new();
         copy(&place.data(), &killed.data());
-        fs::write(killed.data().join("acknowledged"), witness).unwrap();
+        fs::write(killed.data().join("store/acknowledged"), witness).unwrap();
         store.close().await;
         Self { place: killed, work, acknowledged, end }
     }
@@ -171,7 +171,7 @@ async fn who_removes_the_witness_gets_what_is_left_of_a_log_that_was_cut() {
     let killed = Killed::new(&mut dice).await;
     let place = killed.with_log(|log| log.truncate(index(killed.acknowledged) - 100));
     let error = work::open(&place.data()).err().unwrap().to_string();
-    let witness = place.data().join("acknowledged");
+    let witness = place.data().join("store/acknowledged");
     assert!(error.contains("acknowledged commits are missing"), "{error}");
     assert!(error.contains(&format!("remove {}", witness.display())), "{error}");
     fs::remove_file(witness).unwrap();

@@ -316,12 +316,13 @@ fn close(number: u64) -> Change {
     Change::CloseTurn { turn: turn_id(number), receipt: Box::new(receipt) }
 }
 
-/// How many events without work come at once, and what is said of each.
-const NOISE: u64 = 300;
+/// How many events without work come at once, and what is said of each. In the log they are more
+/// than two segments.
+const NOISE: u64 = 3_000;
 const NOISE_REASON: &str = "nobody named the bot, and this group is not one in which it listens";
 
 /// Events that start no work. They are promised to nobody.
-pub(crate) async fn make_noise(store: &Arc<dyn Store>) {
+pub(crate) fn make_noise(store: &Arc<dyn Store>) {
     for number in 0..NOISE {
         store.note(NoteV1 {
             bot: BotName::new("assistant"),

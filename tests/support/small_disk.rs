@@ -8,6 +8,7 @@ use std::process::Command;
 /// A mounted disk.
 pub(crate) struct SmallDisk {
     at: PathBuf,
+    is_mounted: bool,
 }
 
 impl SmallDisk {
@@ -34,7 +35,7 @@ impl SmallDisk {
         fs::create_dir_all(at).unwrap();
         let place = at.display().to_string();
         let words = [what, &[place.as_str()]].concat();
-        done("mount", &words).then(|| Self { at: at.to_owned() })
+        done("mount", &words).then(|| Self { at: at.to_owned(), is_mounted: true })
     }
 
     /// Writes until nothing more fits.
@@ -62,16 +63,18 @@ impl SmallDisk {
     }
 
     /// Takes it away. Files on it must be closed.
-    pub(crate) fn unmount(self) {
+    pub(crate) fn unmount(mut self) {
         assert!(done("umount", &[&self.at.display().to_string()]));
-        std::mem::forget(self);
+        self.is_mounted = false;
     }
 }
 
 impl Drop for SmallDisk {
     fn drop(&mut self) {
         // The daemon may still be there; it goes with its stage.
-        done("umount", &["-l", &self.at.display().to_string()]);
+        if self.is_mounted {
+            done("umount", &["-l", &self.at.display().to_string()]);
+        }
     }
 }
 

@@ -190,11 +190,13 @@ impl<E: Engine> Committer<E> {
     }
 
     fn apply(&self, group: &Group) -> Result<(), StoreError> {
+        self.faults.at("commit.before");
         if group.holds_accept {
             self.faults.at("accept.before_commit");
         }
         let apply = || self.engine.apply(&group.batch);
         self.copies.around(&*self.engine, &group.batch, apply)?;
+        self.faults.at("commit.after");
         if group.holds_accept {
             self.faults.at("accept.after_commit");
         }

@@ -24,7 +24,7 @@ const ROWS_MAX: usize = 5000;
 /// Rows that one step deletes, at most: others wait for the commit meanwhile.
 const DELETED_MAX: usize = 500;
 /// The values that one step deletes, in bytes: the engine holds them until the commit is done.
-const DELETED_BYTES_MAX: usize = 4 << 20;
+const DELETED_BYTES_MAX: usize = 512 << 10;
 
 /// What becomes of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +48,7 @@ pub(super) struct Rule {
 pub(super) struct Candidates {
     pub(super) keys: Vec<Vec<u8>>,
     pub(super) deleted: usize,
+    pub(super) bytes: usize,
     pub(super) next: Option<Cursor>,
 }
 
@@ -109,8 +110,8 @@ fn ranges(step: &ExpiryStep) -> Vec<KeyRange> {
 /// Looks at the next rows.
 pub(super) fn look(engine: &impl Engine, step: &ExpiryStep) -> Result<Candidates, StoreError> {
     let rule = Rule::of(step);
-    let mut found = Candidates { keys: Vec::new(), deleted: 0, next: None };
-    let (mut rows, mut bytes_held) = (0, 0);
+    let mut found = Candidates { keys: Vec::new(), deleted: 0, bytes: 0, next: None };
+    let mut rows = 0;
     for mut range in ranges(step) {
         if range.end <= step.from.0 {
             continue;
@@ -124,11 +125,11 @@ pub(super) fn look(engine: &impl Engine, step: &ExpiryStep) -> Result<Candidates
             if fate != Fate::Keep {
                 found.keys.push(key.to_vec());
                 found.deleted += usize::from(fate == Fate::Delete);
-                bytes_held += bytes.len();
+                found.bytes += bytes.len();
             }
             let is_full = rows >= ROWS_MAX
                 || found.keys.len() >= DELETED_MAX
-                || bytes_held >= DELETED_BYTES_MAX;
+                || found.bytes >= DELETED_BYTES_MAX;
             if is_full {
                 // The first key behind this one.
                 found.next = Some(Cursor([key, &[0]].concat()));

@@ -64,9 +64,10 @@ impl Folder {
         File::open(&self.root)?.sync_all()
     }
 
-    /// The number of the commit acknowledged last.
+    /// The number of the commit acknowledged last. Beside the log, so that whoever moves or
+    /// restores the one moves the other.
     pub(super) fn acknowledged(&self) -> PathBuf {
-        self.root.join("acknowledged")
+        self.store().join("acknowledged")
     }
 
     fn format(&self) -> PathBuf {

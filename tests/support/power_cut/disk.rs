@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use super::{Dice, Op, inode};
 
@@ -16,14 +15,14 @@ type Node = usize;
 
 #[derive(Clone, Debug)]
 enum Content {
-    File { certain: Arc<Vec<u8>>, later: Vec<Change> },
+    File { certain: Vec<u8>, later: Vec<Change> },
     Folder { certain: BTreeMap<OsString, Node>, later: Vec<Naming>, now: BTreeMap<OsString, Node> },
 }
 
 /// What was done to a file since its last sync.
 #[derive(Clone, Debug)]
 enum Change {
-    Write { offset: usize, bytes: Arc<Vec<u8>> },
+    Write { offset: usize, bytes: Vec<u8> },
     Truncate(usize),
 }
 
@@ -122,8 +121,8 @@ impl Disk {
                 self.name(path, Some(node));
             }
             Op::Write { inode, offset, bytes } => {
-                let bytes = Arc::new(bytes.clone());
-                self.change(*inode, Change::Write { offset: *offset, bytes });
+                let change = Change::Write { offset: *offset, bytes: bytes.clone() };
+                self.change(*inode, change);
             }
             Op::Truncate { inode, length } => self.change(*inode, Change::Truncate(*length)),
             Op::Sync { inode } => {
@@ -232,7 +231,7 @@ impl Disk {
 
 impl Content {
     fn file(bytes: Vec<u8>) -> Self {
-        Self::File { certain: Arc::new(bytes), later: Vec::new() }
+        Self::File { certain: bytes, later: Vec::new() }
     }
 
     fn folder(names: BTreeMap<OsString, Node>) -> Self {
@@ -243,7 +242,7 @@ impl Content {
         match self {
             Self::File { certain, later } => {
                 if !later.is_empty() {
-                    *certain = Arc::new(all_of(certain, later));
+                    *certain = all_of(certain, later);
                     later.clear();
                 }
             }

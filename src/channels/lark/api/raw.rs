@@ -5,6 +5,7 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use reqwest::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use serde_json::{Value, json};
 
 use crate::net::NetError;
@@ -19,6 +20,16 @@ pub struct Download {
     pub bytes: Vec<u8>,
     /// How long the whole file is, in bytes, where that is known.
     pub length: Option<u64>,
+}
+
+/// Whether an answer is a file. A refusal may come with the status of a success; it is JSON without
+/// a file's name.
+pub(super) fn is_file(response: &reqwest::Response) -> bool {
+    let headers = response.headers();
+    let kind = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("");
+    let is_words =
+        kind.starts_with("application/json") && !headers.contains_key(CONTENT_DISPOSITION);
+    response.status().is_success() && !is_words
 }
 
 /// Reads the beginning of a file.

@@ -172,7 +172,7 @@ impl Transport {
         let response = response?;
         let status = response.status().as_u16();
         let retry_after = retry_after(response.headers());
-        if call.endpoint == Endpoint::Resource && (200..300).contains(&status) {
+        if call.endpoint == Endpoint::Resource && raw::is_file(&response) {
             return raw::answer(response).await.map_err(|error| failed(Some(status), error));
         }
         let body = read_capped(response, ANSWER_BYTES_MAX).await;
