@@ -185,7 +185,9 @@ impl Waiting {
             let in_time = message.timestamp.since(record.sent_at) <= WAIT_MAX;
             if is_before && in_time { joined.push(record) } else { left.push(record) }
         }
-        left.into_iter().for_each(|record| self.put(record));
+        for record in left {
+            self.put(record);
+        }
         for record in &joined {
             message.attachments.extend(record.attachments.iter().cloned());
         }
@@ -201,7 +203,9 @@ impl Gateway {
         let now = shared.clock.now();
         let (over, fresh): (Vec<_>, Vec<_>) =
             rows.into_iter().partition(|(_, record)| record.is_over(now));
-        fresh.into_iter().for_each(|(_, record)| shared.waiting.put(record));
+        for (_, record) in fresh {
+            shared.waiting.put(record);
+        }
         if !over.is_empty() {
             let removals = over.iter().map(|(key, _)| RecentV1::removal(key));
             shared.store.commit(removals.collect()).await?;
@@ -252,7 +256,9 @@ impl Gateway {
             }
             outcome => {
                 // Nothing was changed, so what had to make room is still there.
-                forgotten.into_iter().for_each(|record| self.shared.waiting.put(record));
+                for record in forgotten {
+                    self.shared.waiting.put(record);
+                }
                 self.not_kept(bot, incoming, outcome)
             }
         })

@@ -4,6 +4,7 @@ use std::io::Write;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use larkspur::net::read_capped;
 use larkspur::playground::{Settings, crypt};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Value, json};
@@ -69,7 +70,8 @@ async fn post(stage: &Stage, headers: HeaderMap, body: Vec<u8>) -> (u16, String)
     let request = http().post(stage.url("/lark/assistant/events")).headers(headers).body(body);
     let response = request.send().await.expect("the daemon answers");
     let status = response.status().as_u16();
-    let answer: Value = response.json().await.unwrap_or_default();
+    let answer = read_capped(response, MEBIBYTE).await.unwrap();
+    let answer: Value = serde_json::from_slice(&answer).unwrap_or_default();
     (status, answer["code"].as_str().unwrap_or_default().to_owned())
 }
 

@@ -89,9 +89,7 @@ impl Stage {
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let stage = Self { sim, model, root, port, daemon: None, _cancel: cancel.drop_guard() };
         stage.write_files(&options, has_model);
-        let position = std::env::var("LARKSPUR_SWITCHES").ok();
-        let position = position.map_or(0, |text| text.parse().expect("a number"));
-        stage.sim.switch(|switches| *switches = Switches::in_position(position));
+        stage.sim.switch(|switches| *switches = Switches::in_position(position()));
         stage.sim.set_event_url(&stage.url("/lark/assistant/events"));
         stage
     }
@@ -360,6 +358,13 @@ impl Stage {
         assert_eq!(answers.len(), 1, "{answers:?}");
         answers[0].text.clone()
     }
+}
+
+/// The position of the playground's switches, for a run of all tests in it.
+#[expect(clippy::disallowed_methods, reason = "a test's own setting")]
+fn position() -> usize {
+    let given = std::env::var("LARKSPUR_SWITCHES").ok();
+    given.map_or(0, |text| text.parse().expect("a number"))
 }
 
 /// A client for talking to the daemon.

@@ -9,11 +9,14 @@ use axum::body::Bytes;
 use axum::routing::post;
 use axum::{Json, Router};
 use larkspur::base::{BotName, Clock, Secret, SystemClock, Verdict};
-use larkspur::channels::lark::{self, LarkBot, LarkBotSettings, LarkBots, Webhook};
-use larkspur::envelope::{Arrival, Inlet, InletError, Submitted};
+use larkspur::channels::lark::{
+    self, LarkBot, LarkBotSettings, LarkBots, LarkDeps, Limiter, Webhook,
+};
+use larkspur::envelope::{Arrival, Inlet, InletError, Press, PressReply, Submitted, Tone};
 use larkspur::net::{HttpFactory, HttpSettings};
 use larkspur::playground::Settings;
 use larkspur::task::TaskSet;
+use larkspur::telemetry::CallMeter;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -51,6 +54,10 @@ impl Inlet for Forgetful {
     async fn submit(&self, _arrival: Arrival) -> Result<Submitted, InletError> {
         Ok(Submitted::NoWork(Verdict::Filtered))
     }
+
+    async fn press(&self, _press: Press) -> PressReply {
+        PressReply { tone: Tone::Info, text: String::new() }
+    }
 }
 
 fn verifying() -> Result<Router> {
@@ -64,8 +71,14 @@ fn verifying() -> Result<Router> {
         verification_token: Secret::new(app.verification_token),
         base_url: "http://127.0.0.1:1".to_owned(),
     };
-    let client = HttpFactory::new(HttpSettings::default()).client()?;
-    let bot = LarkBot::new(settings, client, Arc::clone(&clock))?;
+    let deps = LarkDeps {
+        client: HttpFactory::new(HttpSettings::default()).client()?,
+        clock: Arc::clone(&clock),
+        tasks: TaskSet::new("platform", CancellationToken::new()),
+        limiter: Limiter::new(Arc::clone(&clock)),
+        meter: CallMeter::default(),
+    };
+    let bot = LarkBot::new(settings, &deps)?;
     Ok(lark::router(Webhook {
         bots: Arc::new(LarkBots::new([Arc::new(bot)])),
         inlet: Arc::new(Forgetful),
