@@ -54,7 +54,7 @@ pub enum Change {
         shelf: Shelf,
         /// Its key there, unique within the shelf.
         key: String,
-        /// The record as [`Kept::change`] encodes it.
+        /// The record as [`Kept::change`](super::kept::Kept::change) encodes it.
         value: Vec<u8>,
     },
     /// Takes a record from its shelf; nothing happens if there is none.
@@ -189,11 +189,11 @@ pub trait Store: Send + Sync {
     /// A turn's ledger rows in order.
     async fn ledger(&self, turn: TurnId) -> Result<Vec<LedgerV1>, StoreError>;
 
-    /// One record of a shelf, encoded; callers use [`Kept::load`].
+    /// One record of a shelf, encoded; callers use [`Kept::load`](super::kept::Kept::load).
     async fn kept(&self, shelf: Shelf, key: &str) -> Result<Option<Vec<u8>>, StoreError>;
 
     /// The records of a shelf whose keys begin with `prefix`, in the order of their keys, at most
-    /// `limit`; callers use [`Kept::load_all`].
+    /// `limit`; callers use [`Kept::load_all`](super::kept::Kept::load_all).
     async fn kept_under(
         &self,
         shelf: Shelf,

@@ -2,7 +2,7 @@
 //!
 //! A step first looks, on a thread for reading, and then has the commit thread delete what it
 //! found. In between a row may have been written afresh, so the commit thread decides again by the
-//! same rule ([`fate`]).
+//! same rule ([`Rule::fate`]).
 //!
 //! A dedup key must outlive every repetition of its event, which the time in the key cannot promise:
 //! it is the event's own and may lie far from the acceptance. So a key expires by the acceptance

@@ -16,7 +16,7 @@ pub(super) const RESOURCE_BYTES_MAX: usize = 1024 * 1024;
 /// The beginning of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Download {
-    /// At most [`RESOURCE_BYTES_MAX`] bytes.
+    /// At most 1 MiB.
     pub bytes: Vec<u8>,
     /// How long the whole file is, in bytes, where that is known.
     pub length: Option<u64>,
