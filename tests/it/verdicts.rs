@@ -82,8 +82,9 @@ async fn a_full_line_refuses_politely_and_the_platform_is_not_asked_to_repeat() 
     // Another chat has its own line, and the full one is free again later.
     let other = stage.sim.p2p("ben").chat_id;
     barrier(&stage, "ben", &other).await;
-    stage.sim.says("ann", &chat, "/stop").unwrap();
+    let stop = stage.sim.says("ann", &chat, "/stop").unwrap();
     stage.verdict(&waiting, "stopped").await;
+    stage.answers(&stop).await;
     barrier(&stage, "ann", &chat).await;
     let pushes = stage.sim.duplicate(&refused, 5, RetryEventId::New).await.unwrap();
     assert!(pushes.iter().all(PushRecord::delivered));
