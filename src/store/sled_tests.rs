@@ -236,6 +236,25 @@ fn a_store_that_is_older_than_what_was_acknowledged_is_refused() {
 }
 
 #[test]
+fn a_repair_that_lacks_acknowledged_commits_leaves_the_original() {
+    let disk = OnDisk::default();
+    disk.fill(300);
+    let witness = disk.file("store/acknowledged");
+    let number: u64 = fs::read_to_string(&witness).unwrap().trim().parse().unwrap();
+    fs::write(&witness, format!("{:020}\n", number + 2)).unwrap();
+    assert!(damage_snapshots(&disk) > 0);
+    let before = files(&disk);
+    let error = SledEngine::open(&disk.data_dir()).unwrap_err();
+    assert!(matches!(error, StoreError::Broken { .. }), "{error}");
+    let text = error.to_string();
+    assert!(text.contains("the last 2 of its acknowledged commits are missing"), "{text}");
+    assert!(files(&disk) == before, "the original is as it was");
+    assert!(!disk.file("store.repair").exists() && !disk.file("store.replaced").exists());
+    fs::remove_file(witness).unwrap();
+    assert_eq!(disk.rows(), 300);
+}
+
+#[test]
 fn a_witness_that_makes_no_sense_stops_no_start() {
     let disk = OnDisk::default();
     disk.fill(300);

@@ -99,7 +99,7 @@ pub(super) fn open(folder: &Folder, created: bool) -> Result<Opened, StoreError>
 }
 
 /// Whether the format is there, and the commit that was acknowledged last.
-fn holds_everything(folder: &Folder, db: &sled::Db) -> Result<(), String> {
+pub(super) fn holds_everything(folder: &Folder, db: &sled::Db) -> Result<(), String> {
     holds_format(db)?;
     let stored = match catch_unwind(AssertUnwindSafe(|| witness::stored(db))) {
         Ok(stored) => stored.map_err(|error| error.to_string())?,
@@ -191,7 +191,7 @@ fn classify(error: &sled::Error) -> Failure {
 }
 
 /// Whether the record is there that every store has from its first commit on.
-pub(super) fn holds_format(db: &sled::Db) -> Result<(), String> {
+fn holds_format(db: &sled::Db) -> Result<(), String> {
     match catch_unwind(AssertUnwindSafe(|| db.contains_key(FORMAT_KEY))) {
         Ok(Ok(true)) => Ok(()),
         Ok(Ok(false)) => Err("its log holds no data although it was in use".to_owned()),

@@ -2,13 +2,14 @@
 //!
 //! Snapshots only spare sled the replay, but a damaged one stops it. Replaying is done in a copy,
 //! because sled cuts off what it does not understand; the copy takes the place of the original
-//! only if it reaches at least as far as the snapshots had. Otherwise nothing is changed.
+//! only if it reaches at least as far as the snapshots had and holds every acknowledged commit.
+//! Otherwise nothing is changed.
 
 use std::fs;
 use std::path::Path;
 
 use super::folder::{Folder, Snapshots, refused, snapshots_in};
-use super::open::{attempt, broken, holds_format};
+use super::open::{attempt, broken, holds_everything};
 use crate::store::port::StoreError;
 use crate::telemetry::Event;
 
@@ -33,7 +34,8 @@ pub(super) fn replay_in_a_copy(folder: &Folder, cause: &str) -> Result<(), Store
 
 fn replay(folder: &Folder, reached: u64) -> Result<(), StoreError> {
     let db = attempt(&folder.repair()).map_err(|failure| failure.into_error(folder))?;
-    holds_format(&db).map_err(|cause| broken(folder, cause))?;
+    // Asked of the copy: what is missing there may still be in the original.
+    holds_everything(folder, &db).map_err(|cause| broken(folder, cause))?;
     drop(db);
     let position = position_in(&snapshots_in(&folder.repair(), Snapshots::Whole)?);
     if position < reached {
