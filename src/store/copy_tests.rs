@@ -84,3 +84,17 @@ async fn a_restore_that_fails_leaves_the_folder_empty() {
     assert!(!crate::store::holds_data(folder.path()));
     assert!(restore_sled(folder.path(), |take| read_copy(&mut text.as_bytes(), take)).is_ok());
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_lost_store_left_does_not_speak_against_the_restored_one() {
+    let text = sample_text().await;
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path();
+    std::fs::create_dir(data.join("store")).unwrap();
+    std::fs::write(data.join("store/acknowledged"), format!("{:020}\n", 9999)).unwrap();
+    std::fs::write(data.join("store/db"), "").unwrap();
+    restore_sled(data, |take| read_copy(&mut text.as_bytes(), take)).unwrap();
+    let store = open_sled(data, tasks(), Faults::default()).unwrap();
+    assert_eq!(text_of(&store).await, text);
+    store.close().await;
+}

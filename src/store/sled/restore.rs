@@ -73,7 +73,9 @@ fn fill(
 
 /// The file `format` goes last: it says that the store is complete.
 fn move_in(folder: &Folder, draft: &Path, data_dir: &Path) -> std::io::Result<()> {
-    fs::remove_dir(folder.store())?;
+    // Whatever is left there of a store without its log, above all its witness: that would miss
+    // commits of which the copy knows nothing.
+    fs::remove_dir_all(folder.store())?;
     fs::rename(draft.join("store"), folder.store())?;
     folder.sync_root()?;
     fs::rename(draft.join("format"), data_dir.join("format"))?;
