@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
@@ -28,10 +29,14 @@ const END: u8 = b'~';
 #[derive(Debug, Default)]
 pub(super) struct Copies {
     under_way: Mutex<Option<Copying>>,
+    begun: AtomicU64,
 }
 
 #[derive(Debug, Default)]
 struct Copying {
+    /// Which copy this is. A piece of an earlier one may still be read after its end, for a
+    /// reading thread cannot be called back; it must not take rows from this one.
+    number: u64,
     /// The first key that is not copied yet.
     reached: Vec<u8>,
     /// What keys from there on held when the copy began, as far as they were changed since.
@@ -60,20 +65,27 @@ impl Copies {
         apply()
     }
 
-    fn begin(&self) -> Result<(), StoreError> {
+    /// Returns the number of the copy that begins.
+    fn begin(&self) -> Result<u64, StoreError> {
         let mut under_way = self.lock();
         if under_way.is_some() {
             return Err(StoreError::Copying);
         }
-        *under_way = Some(Copying::default());
-        Ok(())
+        let number = self.begun.fetch_add(1, Ordering::Relaxed);
+        *under_way = Some(Copying { number, ..Copying::default() });
+        Ok(number)
     }
 
-    fn next(&self, engine: &impl Engine) -> Result<Vec<Row>, StoreError> {
+    fn next(&self, engine: &impl Engine, number: u64) -> Result<Vec<Row>, StoreError> {
         match self.lock().as_mut() {
-            Some(copying) => copying.next(engine),
-            None => Ok(Vec::new()),
+            Some(copying) if copying.number == number => copying.next(engine),
+            // Not an empty piece, which would say that the copy is whole.
+            _another_or_none => Err(StoreError::Disk("this copy has ended".to_owned())),
         }
+    }
+
+    fn end(&self, number: u64) {
+        self.lock().take_if(|copying| copying.number == number);
     }
 }
 
@@ -150,6 +162,7 @@ fn piece(engine: &impl Engine, start: &[u8]) -> Result<(Rows, Vec<u8>), StoreErr
 pub(super) struct KvSnapshot<E: Engine> {
     engine: Arc<E>,
     copies: Arc<Copies>,
+    number: u64,
     tasks: TaskSet,
 }
 
@@ -159,8 +172,8 @@ impl<E: Engine> KvSnapshot<E> {
         copies: Arc<Copies>,
         tasks: TaskSet,
     ) -> Result<Self, StoreError> {
-        copies.begin()?;
-        Ok(Self { engine, copies, tasks })
+        let number = copies.begin()?;
+        Ok(Self { engine, copies, number, tasks })
     }
 }
 
@@ -168,13 +181,48 @@ impl<E: Engine> KvSnapshot<E> {
 impl<E: Engine> Snapshot for KvSnapshot<E> {
     async fn next(&mut self) -> Result<Vec<Row>, StoreError> {
         let (engine, copies) = (Arc::clone(&self.engine), Arc::clone(&self.copies));
-        let piece = self.tasks.blocking("snapshot", move || copies.next(&*engine)).await;
+        let number = self.number;
+        let piece = self.tasks.blocking("snapshot", move || copies.next(&*engine, number)).await;
         piece.unwrap_or_else(|| Err(StoreError::Disk("reading panicked".to_owned())))
     }
 }
 
 impl<E: Engine> Drop for KvSnapshot<E> {
     fn drop(&mut self) {
-        *self.copies.lock() = None;
+        self.copies.end(self.number);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::memory::MemoryEngine;
+
+    #[test]
+    fn a_copy_that_was_given_up_takes_no_rows_from_the_next() {
+        let engine = MemoryEngine::default();
+        let mut batch = Batch::default();
+        (0..900_u32).for_each(|row| batch.put(row.to_be_bytes().to_vec(), vec![1]));
+        engine.apply(&batch).unwrap();
+        let copies = Copies::default();
+        let given_up = copies.begin().unwrap();
+        copies.end(given_up);
+        assert!(copies.next(&engine, given_up).is_err(), "nothing is under way");
+
+        let second = copies.begin().unwrap();
+        // The thread of the first comes late, and its end is told late.
+        assert!(copies.next(&engine, given_up).is_err());
+        copies.end(given_up);
+        let mut rows = 0;
+        loop {
+            let piece = copies.next(&engine, second).unwrap();
+            if piece.is_empty() {
+                break;
+            }
+            rows += piece.len();
+        }
+        assert_eq!(rows, 900);
+        copies.end(second);
+        assert!(copies.begin().is_ok());
     }
 }
