@@ -38,7 +38,8 @@ pub(super) struct RecentV1 {
     owner: String,
     message: MessageId,
     sent_at: Timestamp,
-    kept_at: Timestamp,
+    /// When it was kept; by this field it expires.
+    at: Timestamp,
     attachments: Vec<Attachment>,
 }
 
@@ -47,7 +48,7 @@ impl Kept for RecentV1 {
 }
 
 impl RecentV1 {
-    fn of(message: &AgentMessage, kept_at: Timestamp) -> Self {
+    fn of(message: &AgentMessage, at: Timestamp) -> Self {
         let carry = |attachment: &Attachment| Attachment {
             carrier: Some(message.id.clone()),
             ..attachment.clone()
@@ -56,7 +57,7 @@ impl RecentV1 {
             owner: owner(message),
             message: message.id.clone(),
             sent_at: message.timestamp,
-            kept_at,
+            at,
             attachments: message.attachments.iter().map(carry).collect(),
         }
     }
@@ -66,7 +67,7 @@ impl RecentV1 {
     }
 
     fn is_over(&self, now: Timestamp) -> bool {
-        now.since(self.kept_at) > WAIT_MAX
+        now.since(self.at) > WAIT_MAX
     }
 }
 

@@ -3,6 +3,7 @@ use crate::base::{BotName, ChatId, UserId};
 use crate::envelope::{
     Addressing, AttachmentKind, ChatKind, DedupKey, Part, Relation, Sender, SenderKind,
 };
+use crate::store::{Cursor, Expiring, ExpiryStep};
 
 fn at(seconds: u64) -> Timestamp {
     Timestamp::from_millis(seconds * 1000)
@@ -118,4 +119,26 @@ fn a_message_waits_only_if_its_sender_could_ask_about_it() {
     let mut words = file("ann", "om_1", 1);
     words.parts.push(Part::Text { text: "look".to_owned() });
     assert_eq!(decide(words, private, false), Waits::No);
+}
+
+#[tokio::test]
+async fn what_nobody_asked_about_expires_from_the_store() {
+    let cancelled = tokio_util::sync::CancellationToken::new();
+    let store = crate::store::memory(crate::task::TaskSet::new("test", cancelled)).unwrap();
+    for (id, seconds) in [("om_old", 1000), ("om_fresh", 5000)] {
+        // Kept later than it was sent, which is what counts.
+        let record = RecentV1::of(&file("ann", id, 1000), at(seconds));
+        store.commit(vec![record.change(&record.key()).unwrap()]).await.unwrap();
+    }
+    let step = ExpiryStep {
+        what: Expiring::Shelf(Shelf::Recent),
+        now: at(6000),
+        kept: Duration::from_secs(3600),
+        from: Cursor::default(),
+    };
+    assert_eq!(store.expire(step).await.unwrap().deleted, 1);
+    let left = RecentV1::load_all(store.as_ref(), "", 9).await.unwrap();
+    assert_eq!(left.len(), 1);
+    assert_eq!(left[0].1.message, MessageId::new("om_fresh"));
+    store.close().await;
 }
