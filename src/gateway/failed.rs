@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::base::{Timestamp, TurnId, Verdict, limit};
 use crate::envelope::{AgentMessage, FailedTurn};
-use crate::store::{ClosingV1, InboxV1, Kept, Lane, Shelf};
+use crate::store::{AdmittedV1, ClosingV1, InboxV1, Kept, Lane, Shelf, Standing};
 use crate::telemetry::Event;
 
 /// In lists a message is shortened to this many characters.
@@ -24,6 +24,14 @@ pub(super) struct FailedV1 {
     /// The turn that did it again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) replayed: Option<TurnId>,
+    /// What admission had found out about it, and clearance if it came so far.
+    #[serde(default = "uncleared")]
+    pub(super) admitted: AdmittedV1,
+}
+
+/// Of a turn that was kept without its admission nobody knows whether its sender was let in.
+const fn uncleared() -> AdmittedV1 {
+    AdmittedV1 { standing: Standing::Unclear { may_pair: false }, in_group: false }
 }
 
 impl Kept for FailedV1 {
@@ -46,6 +54,7 @@ impl FailedV1 {
             reason: closing.reason.clone(),
             at: now,
             replayed: None,
+            admitted: row.admitted,
         })
     }
 
@@ -71,5 +80,39 @@ impl FailedV1 {
             at: row.at,
             replayed: row.replayed,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::{BotName, MessageId};
+
+    fn kept() -> FailedV1 {
+        let message = AgentMessage::from_cli(BotName::new("b"), MessageId::new("m"), "hi");
+        let row = InboxV1 {
+            bot: BotName::new("b"),
+            message,
+            lane: Lane::Session,
+            accepted_at: Timestamp::default(),
+            closing: None,
+            admitted: AdmittedV1 { standing: Standing::Admin, in_group: true },
+        };
+        let closing = ClosingV1 { verdict: Verdict::Failed, reason: String::new() };
+        FailedV1::of(&row, &closing, Timestamp::default()).unwrap()
+    }
+
+    #[test]
+    fn a_failed_turn_is_kept_with_what_admission_found_out() {
+        let admitted = kept().admitted;
+        assert_eq!(admitted, AdmittedV1 { standing: Standing::Admin, in_group: true });
+    }
+
+    #[test]
+    fn of_an_old_record_nobody_knows_whether_its_sender_was_let_in() {
+        let mut record = serde_json::to_value(kept()).unwrap();
+        record.as_object_mut().unwrap().remove("admitted").unwrap();
+        let old: FailedV1 = serde_json::from_value(record).unwrap();
+        assert_eq!(old.admitted.standing, Standing::Unclear { may_pair: false });
     }
 }

@@ -16,7 +16,8 @@ use crate::gateway::why::happened_in;
 use crate::gateway::{AdmissionRules, InDoubt, SessionScope};
 use crate::llm::OfflineModel;
 use crate::store::{
-    Batch, Direction, Engine, Found, Kept, KeyRange, KvStore, MemoryEngine, StoreError, Visit,
+    Batch, Direction, Engine, Found, Kept, KeyRange, KvStore, MemoryEngine, ReceiptV1, Standing,
+    StoreError, Visit,
 };
 use crate::tools::{Tier, ToolRegistry};
 
@@ -260,6 +261,7 @@ async fn replays_that_are_asked_for_at_the_same_moment_are_one() {
         reason: "on purpose".to_owned(),
         at: SystemClock::default().now(),
         replayed: None,
+        admitted: AdmittedV1::default(),
     };
     let change = kept.change(&failed_key(failed)).unwrap();
     gateway.shared.store.commit(vec![change]).await.unwrap();
@@ -270,4 +272,41 @@ async fn replays_that_are_asked_for_at_the_same_moment_are_one() {
     assert_eq!(replays.iter().filter(|replay| replay.new).count(), 1, "{replays:?}");
     assert!(replays.iter().all(|replay| replay.turn == replays[0].turn), "{replays:?}");
     assert_eq!(said(&mouth, 1).await.len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_replay_does_not_answer_a_sender_who_was_never_cleared() {
+    let mouth = Arc::new(Mouth::default());
+    let gateway = gateway(&mouth);
+    let failed = gateway.next_turn();
+    let kept = FailedV1 {
+        message: AgentMessage::from_cli(BotName::new("b"), MessageId::new("m1"), "what is up"),
+        verdict: Verdict::Failed,
+        reason: "on purpose".to_owned(),
+        at: SystemClock::default().now(),
+        replayed: None,
+        admitted: AdmittedV1 {
+            standing: Standing::Unclear { may_pair: false },
+            ..AdmittedV1::default()
+        },
+    };
+    let change = kept.change(&failed_key(failed)).unwrap();
+    gateway.shared.store.commit(vec![change]).await.unwrap();
+    gateway.replay(failed).await.unwrap();
+    assert_eq!(closed(&gateway, "m1").await.verdict, Verdict::NotAllowed);
+    assert!(mouth.said.lock().unwrap().is_empty());
+}
+
+/// The receipt of a message's turn, once that is closed.
+async fn closed(gateway: &Gateway, message: &str) -> ReceiptV1 {
+    let id = MessageId::new(message);
+    let closed = async {
+        loop {
+            if let Some(Found::Closed(_, receipt)) = gateway.shared.store.find(&id).await.unwrap() {
+                return receipt;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    *tokio::time::timeout(PATIENCE, closed).await.unwrap()
 }

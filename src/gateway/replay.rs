@@ -68,7 +68,8 @@ impl Gateway {
             Lane::Control | Lane::Delivery => None,
         };
         let turn = self.next_turn();
-        let row = self.row(message, lane);
+        // Whoever was not cleared then is not let in by being answered again.
+        let row = InboxV1 { admitted: kept.admitted, ..self.row(message, lane) };
         kept.replayed = Some(turn);
         if !self.accept_again(failed, &kept, turn, &row).await? {
             // Another request was faster; its mark is durable.
