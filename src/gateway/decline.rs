@@ -4,11 +4,10 @@
 use super::admit::NOT_IN_USERS;
 use super::bot::BotRuntime;
 use super::flow::Gateway;
-use super::late::{Late, lateness};
+use super::late::{Late, dropped};
 use super::plan::planned_closing;
 use crate::base::catalogue::DoorSay;
 use crate::base::{Say, Verdict};
-use crate::bots::StaleWord;
 use crate::envelope::{DedupKey, Incoming, InletError, Submitted};
 use crate::store::{Change, ClosingV1, InboxV1, StoreError};
 use crate::telemetry::Event;
@@ -81,10 +80,7 @@ impl Gateway {
         keys: &[DedupKey],
         row: &InboxV1,
     ) -> Option<Result<Submitted, InletError>> {
-        let Late { ago } = lateness(row, &bot.rules.stale)?;
-        if bot.rules.stale.then != StaleWord::Drop {
-            return None;
-        }
+        let Late { ago } = dropped(&row.message, row.accepted_at, &bot.rules.stale)?;
         let reason = format!("it arrived {} s after it was sent", ago.as_secs());
         if !self.shared.attention.tells_late(&row.message, row.accepted_at) {
             let subject = row.message.id.to_string();
@@ -98,8 +94,9 @@ impl Gateway {
         };
         let row = InboxV1 { lane: crate::store::Lane::Delivery, ..row.clone() };
         let submitted = self.decline(bot, keys, row.clone(), declined).await;
-        if submitted.is_err() {
-            // The platform sends it again, and then its sender is to be told.
+        if !matches!(submitted, Ok(Submitted::Accepted(_))) {
+            // Nobody was told: of one that comes again its sender is, of one that had come before
+            // nobody needs to be.
             self.shared.attention.takes_back_late(&row.message);
         }
         Some(submitted)

@@ -15,6 +15,7 @@ use super::attention::Attention;
 use super::bot::BotRuntime;
 use super::clearance::Facts;
 use super::decline::Declined;
+use super::late::dropped;
 use super::notice::not_accepted;
 use super::outbox::OutboxSink;
 use super::overheard::Overheard;
@@ -222,7 +223,9 @@ impl Gateway {
         self.shared.attention.hears(&incoming);
         let circumstances = self.circumstances(&incoming, now);
         let waits = waits(&incoming, &bot.rules, &circumstances);
+        // A file that comes too late is treated like any message that does.
         if waits != Waits::No
+            && dropped(&incoming.message, now, &bot.rules.stale).is_none()
             && let Some(kept) = self.keep_waiting(&bot, &incoming, waits).await
         {
             return kept;

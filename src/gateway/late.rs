@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use super::flow::Gateway;
 use super::sessions::Job;
-use crate::base::Verdict;
+use crate::base::{Timestamp, Verdict};
 use crate::bots::{StaleRule, StaleWord};
+use crate::envelope::AgentMessage;
 use crate::store::{Change, ClosingV1, InboxV1, StoreError};
 use crate::telemetry::Event;
 
@@ -24,7 +25,16 @@ pub(super) struct Late {
 
 /// How late a message came; `None`: in time.
 pub(super) fn lateness(row: &InboxV1, rule: &StaleRule) -> Option<Late> {
-    let ago = row.accepted_at.since(row.message.timestamp);
+    late(&row.message, row.accepted_at, rule)
+}
+
+/// How late a message comes that the rule drops for that; `None`: it does not.
+pub(super) fn dropped(message: &AgentMessage, now: Timestamp, rule: &StaleRule) -> Option<Late> {
+    late(message, now, rule).filter(|_| rule.then == StaleWord::Drop)
+}
+
+fn late(message: &AgentMessage, accepted_at: Timestamp, rule: &StaleRule) -> Option<Late> {
+    let ago = accepted_at.since(message.timestamp);
     (ago > rule.after).then_some(Late { ago })
 }
 
@@ -119,8 +129,7 @@ fn merged(first: &InboxV1, others: &[Job]) -> InboxV1 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::{BotName, MessageId, Timestamp};
-    use crate::envelope::AgentMessage;
+    use crate::base::{BotName, MessageId};
     use crate::store::{AdmittedV1, Lane};
 
     const ACCEPTED: Timestamp = Timestamp::from_millis(1_760_000_000_000);

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use larkspur::playground::{Endpoint, FaultAction, FaultRule, Say};
+use larkspur::playground::{Endpoint, FaultAction, FaultRule, RetryEventId, Say};
 use serde_json::json;
 
 use crate::llm_script::{Mode, Turn};
 use crate::stage::{Options, PATIENCE, Stage};
-use crate::talk::{asked, barrier, bot_lines, late, text, word};
+use crate::talk::{asked, barrier, bot_lines, late, sent_file, text, word};
 
 /// A stage whose bot has these lines under `[access]` and in front of it.
 async fn with_access(access: &str, bot: &str) -> Stage {
@@ -313,6 +313,22 @@ async fn late_questions_can_be_dropped_and_the_sender_is_told_once() {
     barrier(&stage, "ann", &chat).await;
     assert!(stage.sim.answers_to(&second).is_empty());
     assert_eq!(stage.model.requests().len(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_comes_again_late_uses_up_no_notice_and_a_late_file_is_dropped_like_all_else() {
+    let bot = "[groups]\nstale = { after = \"1h\", then = \"drop\" }".to_owned();
+    let mut stage = Stage::with(Options { bot, ..Options::default() }).await;
+    let chat = stage.sim.p2p("ann").chat_id;
+    let question = stage.sim.says("ann", &chat, "in time").unwrap();
+    stage.verdict(&question, "answered").await;
+    assert!(stage.terminate().await.success());
+    stage.start(&[("LARKSPUR_CLOCK_OFFSET_MS", "7200000")]).await;
+    stage.sim.duplicate(&question, 1, RetryEventId::New).await.unwrap();
+    let (file, _) = sent_file(&stage, "ann", &chat, "notes.txt", "buy milk");
+    let answer = stage.answer(&file).await;
+    assert!(answer.contains("after it was sent"), "{answer}");
+    stage.verdict(&file, "stale").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
