@@ -56,6 +56,19 @@ struct Known {
     ids: HashSet<(BotName, MessageId)>,
     /// By the time at which they were heard of.
     order: VecDeque<RecalledV1>,
+    /// Being stored.
+    pending: HashSet<(BotName, MessageId)>,
+}
+
+/// How well a recall is known when it is heard of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Heard {
+    /// For the first time; the caller stores it and says how that went.
+    First,
+    /// It is being stored, and that may fail.
+    Pending,
+    /// It is stored.
+    Known,
 }
 
 impl Recalls {
@@ -79,10 +92,21 @@ impl Recalls {
         is_new
     }
 
-    fn remove(&self, recalled: &RecalledV1) {
+    /// Hears of one. After [`Heard::First`] comes [`Recalls::settle`].
+    fn hear(&self, recalled: &RecalledV1) -> Heard {
         let mut known = self.lock();
-        known.ids.remove(&recalled.id());
-        known.order.retain(|other| other != recalled);
+        if known.ids.contains(&recalled.id()) {
+            return Heard::Known;
+        }
+        if known.pending.insert(recalled.id()) { Heard::First } else { Heard::Pending }
+    }
+
+    /// One that was heard of for the first time is stored, or could not be.
+    fn settle(&self, recalled: RecalledV1, is_stored: bool) {
+        self.lock().pending.remove(&recalled.id());
+        if is_stored {
+            self.insert(recalled);
+        }
     }
 
     /// Forgets what is too old or too many, and returns it.
@@ -121,29 +145,39 @@ impl Gateway {
     ) -> Result<Submitted, InletError> {
         let at = self.shared.clock.now();
         let recalled = RecalledV1 { bot: notice.bot.clone(), message: message.clone(), at };
-        // Known first, then stored, then the lines: a message that is being accepted meanwhile
-        // finds it known at the latest when its turn begins.
-        if !self.shared.recalls.insert(recalled.clone()) {
-            return Ok(self.repeated(&notice));
-        }
-        let expired = self.shared.recalls.expire(at);
-        let mut changes: Vec<Change> =
-            expired.iter().map(|old| RecalledV1::removal(&old.key())).collect();
-        let stored = match recalled.change(&recalled.key()) {
-            Ok(change) => {
-                changes.push(change);
-                self.shared.store.commit(changes).await
+        match self.shared.recalls.hear(&recalled) {
+            Heard::First => {}
+            // It counts only once it is stored: until then the platform has to send it again.
+            Heard::Pending => {
+                return Err(InletError::Unavailable("the recall is being stored".to_owned()));
             }
-            Err(error) => Err(error),
-        };
-        if let Err(error) = stored {
-            self.shared.recalls.remove(&recalled);
-            return Err(not_accepted(&error));
+            Heard::Known => return Ok(self.repeated(&notice)),
+        }
+        // Stored first, then known, then the lines: a message that is being accepted meanwhile
+        // finds it known at the latest when its turn begins.
+        let kept = self.take_from_waiting(&recalled.bot, message);
+        let stored = self.store_recall(&recalled, kept.changes().collect()).await;
+        self.shared.recalls.settle(recalled.clone(), stored.is_ok());
+        stored.map_err(|error| not_accepted(&error))?;
+        for message in kept.consumed() {
+            self.keep_note(&recalled.bot, message.to_string(), Verdict::Recalled, "");
         }
         let closing = ClosingV1 { verdict: Verdict::Recalled, reason: String::new() };
         let bot = &recalled.bot;
         self.end_turns(&closing, |about| about.bot == bot && about.message == message).await;
         Ok(self.note(notice))
+    }
+
+    /// Stores a recall with what else it changes, and removes those that are over.
+    async fn store_recall(
+        &self,
+        recalled: &RecalledV1,
+        mut changes: Vec<Change>,
+    ) -> Result<(), StoreError> {
+        let expired = self.shared.recalls.expire(recalled.at);
+        changes.extend(expired.iter().map(|old| RecalledV1::removal(&old.key())));
+        changes.push(recalled.change(&recalled.key())?);
+        self.shared.store.commit(changes).await
     }
 
     /// Ends what runs and closes what waits. Closing what waits may fail: then it stays in its
@@ -196,6 +230,20 @@ mod tests {
             message: MessageId::new(format!("om_{number}")),
             at: Timestamp::from_millis(hours * 3_600_000),
         }
+    }
+
+    #[test]
+    fn a_recall_is_known_only_once_it_is_stored() {
+        let recalls = Recalls::default();
+        let recall = recalled(0, 1);
+        for is_stored in [false, true] {
+            assert_eq!(recalls.hear(&recall), Heard::First);
+            assert_eq!(recalls.hear(&recalled(0, 2)), Heard::Pending);
+            assert!(!recalls.contains(&recall.bot, &recall.message));
+            recalls.settle(recall.clone(), is_stored);
+        }
+        assert_eq!(recalls.hear(&recalled(0, 2)), Heard::Known);
+        assert!(recalls.contains(&recall.bot, &recall.message));
     }
 
     #[test]

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::admit::{Admission, AdmissionRules, Circumstances, admit};
 use super::bot::BotRuntime;
 use super::flow::Gateway;
-use crate::base::{AboutFiles, MessageId, Say, Timestamp, TurnId, Verdict};
+use crate::base::{AboutFiles, BotName, MessageId, Say, Timestamp, TurnId, Verdict};
 use crate::envelope::{AgentMessage, Attachment, Incoming, InletError, Submitted};
 use crate::routing::Intent;
 use crate::store::{
@@ -169,22 +169,41 @@ impl Waiting {
         }
         waiting.retain(|_, records| !records.is_empty());
         let all: usize = waiting.values().map(Vec::len).sum();
-        (all < WAITING_ALL_MAX).then_some(forgotten)
+        if all < WAITING_ALL_MAX {
+            return Some(forgotten);
+        }
+        drop(waiting);
+        // Nothing is committed that would take them from the store.
+        forgotten.into_iter().for_each(|record| self.put(record));
+        None
     }
 
     fn is_waiting(&self, owner: &str) -> bool {
         self.lock().contains_key(owner)
     }
 
-    /// Takes what waits for `message` and adds it to it.
-    fn join(&self, message: &mut AgentMessage) -> Taken {
+    /// Takes out what is meant.
+    fn take_out(&self, is_meant: impl Fn(&RecentV1) -> bool) -> Taken {
+        let mut waiting = self.lock();
+        let mut records = Vec::new();
+        for kept in waiting.values_mut() {
+            records.extend(kept.extract_if(.., |record| is_meant(record)));
+        }
+        waiting.retain(|_, kept| !kept.is_empty());
+        Taken { waiting: self.clone(), records }
+    }
+
+    /// Takes what waits for `message` and adds it to it, but nothing that was taken back: that
+    /// may have come to wait while it was.
+    fn join(&self, message: &mut AgentMessage, is_withdrawn: impl Fn(&MessageId) -> bool) -> Taken {
         let records = self.lock().remove(&owner(message)).unwrap_or_default();
         let (mut joined, mut left) = (Vec::new(), Vec::new());
         for record in records {
             // By the platform's clock: a question that was delivered late was still asked in time.
             let is_before = record.sent_at <= message.timestamp;
             let in_time = message.timestamp.since(record.sent_at) <= WAIT_MAX;
-            if is_before && in_time { joined.push(record) } else { left.push(record) }
+            let fits = is_before && in_time && !is_withdrawn(&record.message);
+            if fits { joined.push(record) } else { left.push(record) }
         }
         for record in left {
             self.put(record);
@@ -217,11 +236,29 @@ impl Gateway {
     /// Adds to a question what waits for it. What goes to an editor or a shell takes nothing.
     pub(super) fn take_along(&self, message: &mut AgentMessage) -> Taken {
         let waiting = &self.shared.waiting;
-        let classified = || self.shared.classifier.classify(&message.content, message.channel);
-        if waiting.is_waiting(&owner(message)) && matches!(classified().intent, Intent::BotAgent) {
-            return waiting.join(message);
+        if waiting.is_waiting(&owner(message)) && self.is_for_the_bot(message) {
+            let bot = message.reply_fn.destination().bot.clone();
+            return waiting.join(message, |id| self.withdrawn(&bot, id).is_some());
         }
         Taken { waiting: waiting.clone(), records: Vec::new() }
+    }
+
+    /// Whether the bot itself answers a message. What only looks like work for an editor is.
+    fn is_for_the_bot(&self, message: &AgentMessage) -> bool {
+        let classified = self.shared.classifier.classify(&message.content, message.channel);
+        match classified.intent {
+            Intent::BotAgent => true,
+            Intent::IdeAgent { .. } => !classified.explicit,
+            _ => false,
+        }
+    }
+
+    /// A message was taken back: it waits no longer. Without [`Taken::consumed`] it does.
+    pub(super) fn take_from_waiting(&self, bot: &BotName, message: &MessageId) -> Taken {
+        let bots = format!("{bot}/");
+        let is_meant =
+            |record: &RecentV1| record.message == *message && record.owner.starts_with(&bots);
+        self.shared.waiting.take_out(is_meant)
     }
 
     /// Keeps a message that waits; `None`: there is no room, so it is treated like any other.

@@ -51,7 +51,7 @@ fn a_question_takes_along_what_its_sender_sent_before_it_within_ten_minutes() {
         kept(&recent, &file("ann", "om_1", 1000));
         kept(&recent, &file("ann", "om_2", 1001));
         let mut question = message(sender, "om_q", asked);
-        let taken = recent.join(&mut question);
+        let taken = recent.join(&mut question, |_| false);
         assert_eq!(carriers(&question), expected, "{sender} at {asked}");
         assert_eq!(taken.changes().count(), expected.len());
     }
@@ -62,7 +62,7 @@ fn what_was_taken_waits_again_unless_it_was_consumed() {
     let recent = Waiting::default();
     kept(&recent, &file("ann", "om_1", 1000));
     for (consumed, left) in [(false, true), (true, false)] {
-        let taken = recent.join(&mut message("ann", "om_q", 1001));
+        let taken = recent.join(&mut message("ann", "om_q", 1001), |_| false);
         assert!(!recent.is_waiting("b/oc_1/ann"), "nobody else can take it meanwhile");
         if consumed {
             assert_eq!(taken.consumed(), [MessageId::new("om_1")]);
@@ -71,6 +71,35 @@ fn what_was_taken_waits_again_unless_it_was_consumed() {
         }
         assert_eq!(recent.is_waiting("b/oc_1/ann"), left);
     }
+}
+
+#[test]
+fn what_was_taken_back_is_not_taken_along() {
+    let recent = Waiting::default();
+    for (id, seconds) in [("om_1", 1000), ("om_2", 1001), ("om_3", 1002)] {
+        kept(&recent, &file("ann", id, seconds));
+    }
+    let taken = recent.take_out(|record| record.message.as_str() == "om_2");
+    assert_eq!(taken.changes().count(), 1);
+    assert_eq!(taken.consumed(), [MessageId::new("om_2")]);
+    let mut question = message("ann", "om_q", 1003);
+    recent.join(&mut question, |id| id.as_str() == "om_1");
+    assert_eq!(carriers(&question), ["om_3"]);
+}
+
+#[test]
+fn what_had_to_make_room_in_vain_waits_on() {
+    let recent = Waiting::default();
+    for n in 0..WAITING_ALL_MAX {
+        recent.put(RecentV1::of(&file(&format!("u{n}"), "om", 1000), at(1000)));
+    }
+    for n in 0..WAITING_MAX {
+        recent.put(RecentV1::of(&file("ann", &format!("om_{n}"), 1000), at(1000)));
+    }
+    assert_eq!(recent.make_room("b/oc_1/ann", at(1000)), None);
+    let mut question = message("ann", "om_q", 1001);
+    recent.join(&mut question, |_| false);
+    assert_eq!(carriers(&question).len(), WAITING_MAX);
 }
 
 #[test]

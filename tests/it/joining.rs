@@ -66,6 +66,34 @@ async fn in_a_group_a_file_waits_silently_for_its_own_sender() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_was_taken_back_is_not_taken_along() {
+    let stage = Stage::new().await;
+    let chat = stage.sim.p2p("ann").chat_id;
+    let (secret, _) = sent_file(&stage, "ann", &chat, "secret.txt", "my password");
+    stage.verdict(&secret, "merged").await;
+    let (file, _) = sent_file(&stage, "ann", &chat, "notes.txt", "buy milk");
+    stage.verdict(&file, "merged").await;
+    stage.sim.recalls(&secret).unwrap();
+    assert!(stage.sim.pushed(PATIENCE).await);
+    let question = stage.sim.says("ann", &chat, "what do I need?").unwrap();
+    stage.verdict(&question, "answered").await;
+    let taken = context(&stage);
+    assert!(taken.contains("buy milk") && !taken.contains("secret.txt"), "{taken}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_only_looks_like_work_for_an_editor_takes_the_file_along() {
+    let stage = Stage::new().await;
+    let chat = stage.sim.p2p("ann").chat_id;
+    let (file, _) = sent_file(&stage, "ann", &chat, "notes.txt", "buy milk");
+    stage.verdict(&file, "merged").await;
+    let words = "refactor the function in src/main.rs and fix the compile error";
+    let question = stage.sim.says("ann", &chat, words).unwrap();
+    stage.verdict(&question, "answered").await;
+    assert!(context(&stage).contains("buy milk"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_mention_alone_is_a_question_about_the_file_before_it() {
     let stage = Stage::new().await;
     let group = stage.sim.group("team", &["ann"]).chat_id;
