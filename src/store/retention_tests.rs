@@ -12,7 +12,10 @@ const HOUR: Duration = Duration::from_secs(3600);
 const DAY: Duration = Duration::from_secs(24 * 3600);
 const RETENTION: Retention = Retention { messages: DAY, overheard: HOUR, ledger: DAY };
 
-/// The length of a conversation in the test of the load.
+/// The load of the test of the store's size: messages of a round, rounds of an hour, and the
+/// length of a conversation.
+const MESSAGES: u64 = 75;
+const ROUNDS: u32 = 2;
 const CONVERSATION_BYTES: u64 = 12_000;
 
 fn tasks() -> TaskSet {
@@ -80,6 +83,32 @@ async fn a_key_is_known_for_26_hours_and_a_sweep_reports_what_went() {
     store.close().await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sweep_goes_on_until_all_that_is_old_is_gone() {
+    let store = memory(tasks()).unwrap();
+    let clock = ManualClock::at(noon());
+    let sweeper = Sweeper::new(Arc::clone(&store), Arc::new(clock.clone()), RETENTION, tasks());
+    let accepts = (0..1200).map(|number| {
+        let store = Arc::clone(&store);
+        async move {
+            let (key, _turn, changes) = accepted(noon(), number);
+            store.accept(&[key], changes).await.unwrap();
+        }
+    });
+    futures_util::future::join_all(accepts).await;
+    clock.advance(29 * HOUR);
+    let swept = sweeper.sweep_now(HOUR).await.unwrap().unwrap();
+    assert_eq!(swept.0["dedup_keys"], 1200, "more than one step takes");
+    store.close().await;
+}
+
+#[test]
+fn the_more_a_step_deleted_the_longer_is_the_pause_behind_it() {
+    for (bytes, millis) in [(0, 10), (8_500, 10), (85_000, 100), (850_000, 1000)] {
+        assert_eq!(pause_after(bytes), Duration::from_millis(millis), "{bytes}");
+    }
+}
+
 fn bytes_in(folder: &Path) -> u64 {
     let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap());
     entries
@@ -92,10 +121,10 @@ fn bytes_in(folder: &Path) -> u64 {
 
 /// An hour of a steady load on the disk: acceptances, conversations with pieces, receipts, and a
 /// sweep at its end.
-async fn hour_of_load(store: &Arc<dyn Store>, sweeper: &Arc<Sweeper>, clock: &ManualClock) {
-    for round in 0..5_u64 {
+async fn hour_of_load(store: &Arc<dyn Store>, retention: &Retention, clock: &ManualClock) {
+    for round in 0..ROUNDS {
         let now = clock.now();
-        let messages = (0..50_u64).map(|number| {
+        let messages = (0..MESSAGES).map(|number| {
             let store = Arc::clone(store);
             async move {
                 let (key, turn, changes) = accepted(now, number);
@@ -115,10 +144,22 @@ async fn hour_of_load(store: &Arc<dyn Store>, sweeper: &Arc<Sweeper>, clock: &Ma
             }
         });
         futures_util::future::join_all(messages).await;
-        clock.advance(HOUR / 5);
-        store.note(sample::note("om_1", "", now.as_millis() + round));
+        clock.advance(HOUR / ROUNDS);
+        store.note(sample::note("om_1", "", now.as_millis() + u64::from(round)));
     }
-    sweeper.sweep_now(HOUR).await.unwrap().unwrap();
+    sweep_without_pauses(&**store, retention, clock.now()).await;
+}
+
+/// What a sweep does to the store. Its pauses are for other users and for power cuts; here they
+/// would only add minutes.
+async fn sweep_without_pauses(store: &dyn Store, retention: &Retention, now: Timestamp) {
+    for (what, kept) in retention.rules() {
+        let mut from = Some(Cursor::default());
+        while let Some(cursor) = from {
+            let step = ExpiryStep { what, now, kept, from: cursor };
+            from = store.expire(step).await.unwrap().next;
+        }
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -127,17 +168,16 @@ async fn the_store_does_not_grow_under_a_steady_load_that_expires() {
     let store = open_sled(folder.path(), tasks(), Faults::default()).unwrap();
     let clock = ManualClock::at(noon());
     let retention = Retention { messages: 4 * HOUR, overheard: HOUR, ledger: 4 * HOUR };
-    let sweeper = Sweeper::new(Arc::clone(&store), Arc::new(clock.clone()), retention, tasks());
     // Until as much goes as comes: dedup keys stay for 28 hours.
     for _hour in 0..32 {
-        hour_of_load(&store, &sweeper, &clock).await;
+        hour_of_load(&store, &retention, &clock).await;
     }
     let settled = bytes_in(&folder.path().join("store"));
     for _hour in 0..64 {
-        hour_of_load(&store, &sweeper, &clock).await;
+        hour_of_load(&store, &retention, &clock).await;
     }
     let later = bytes_in(&folder.path().join("store"));
-    let written = 64 * 5 * 50 * CONVERSATION_BYTES;
+    let written = 64 * u64::from(ROUNDS) * MESSAGES * CONVERSATION_BYTES;
     println!("{settled} bytes when settled, {later} after {written} more were written");
     // Half of the conversations are new each time; without expiry they alone would stay.
     assert!(later.saturating_sub(settled) < written / 4, "it grows: {settled} bytes, then {later}");
