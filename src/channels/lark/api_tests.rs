@@ -219,6 +219,26 @@ fn what_a_failed_send_may_have_done_follows_from_how_it_failed() {
     }
 }
 
+#[test]
+fn what_only_reads_leaves_no_send_in_doubt() {
+    for (endpoint, certainty) in [
+        (Endpoint::TenantToken, Certainty::NotSent),
+        (Endpoint::History, Certainty::NotSent),
+        (Endpoint::Reactions, Certainty::NotSent),
+        (Endpoint::Create, Certainty::MayHaveBeenSent),
+        (Endpoint::Reply, Certainty::MayHaveBeenSent),
+        (Endpoint::Edit, Certainty::MayHaveBeenSent),
+        (Endpoint::Recall, Certainty::MayHaveBeenSent),
+        (Endpoint::React, Certainty::MayHaveBeenSent),
+        (Endpoint::Unreact, Certainty::MayHaveBeenSent),
+    ] {
+        let late =
+            ApiError { endpoint, status: None, failure: Failure::TimedOut, retry_after: None };
+        assert_eq!(late.certainty(), certainty, "{endpoint:?}");
+        assert_eq!(refused(endpoint, 500, None).certainty(), certainty, "{endpoint:?}");
+    }
+}
+
 #[tokio::test]
 async fn the_platforms_wait_is_taken_over() {
     let platform = Platform::start().await;

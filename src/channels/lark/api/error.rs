@@ -96,8 +96,12 @@ impl ApiError {
         }
     }
 
-    /// Whether the platform may have done what was asked all the same.
+    /// Whether the platform may have done what was asked all the same. A send also reads, a token
+    /// or a thread: what fails there failed before anything was sent.
     pub fn certainty(&self) -> Certainty {
+        if !self.endpoint.writes() {
+            return Certainty::NotSent;
+        }
         match &self.failure {
             Failure::NotConnected | Failure::TooFast => Certainty::NotSent,
             Failure::TimedOut | Failure::Broken | Failure::Undecodable => {

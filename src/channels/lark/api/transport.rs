@@ -81,6 +81,14 @@ pub enum Endpoint {
 }
 
 impl Endpoint {
+    /// Whether it changes something in a chat.
+    pub const fn writes(self) -> bool {
+        matches!(
+            self,
+            Self::Create | Self::Reply | Self::Edit | Self::Recall | Self::React | Self::Unreact
+        )
+    }
+
     /// The name in logs.
     pub const fn name(self) -> &'static str {
         match self {
