@@ -1,12 +1,17 @@
 //! A send that may have arrived when its key no longer protects it: what a look-up in the chat's
 //! history says of it, and what follows. Decisions only; `settle.rs` reads and acts.
 
+use std::time::Duration;
+
 use super::bot::InDoubt;
 use crate::base::{MessageId, Timestamp};
 use crate::envelope::LookedUp;
+use crate::store::InboxV1;
 
 /// A send is sent again under another key at most so often.
 const REPEATS_MAX: u8 = 3;
+/// How far the platform's clock may be behind this machine's.
+const CLOCK_SKEW_MAX: Duration = Duration::from_secs(120);
 
 /// The message that is looked for.
 #[derive(Clone, Copy, Debug)]
@@ -28,10 +33,11 @@ pub(super) struct Wanted<'a> {
 pub(super) enum Anchor<'a> {
     /// It answers this message, which nothing but this turn answers.
     Answers(&'a MessageId),
-    /// It answers nothing, or the message that its thread began with: others do so, too.
+    /// It answers nothing in particular; others do so, too.
     Free {
-        /// That message.
-        root: Option<&'a MessageId>,
+        /// It is in a thread. There is no way into one but answering a message of it: the first,
+        /// or any other once that is gone.
+        in_thread: bool,
     },
 }
 
@@ -44,6 +50,13 @@ pub(super) enum Sought {
     Absent,
     /// That could not be found out; why.
     Unclear(String),
+}
+
+/// Since when a send that was first tried then may stand in the chat. What a failed turn said is
+/// no answer of the turn that does it again, so there the clocks get no margin.
+pub(super) fn earliest(row: &InboxV1, first_try_at: Option<Timestamp>) -> Timestamp {
+    let since = first_try_at.unwrap_or(row.accepted_at).before(CLOCK_SKEW_MAX);
+    if row.admitted.again { since.max(row.accepted_at) } else { since }
 }
 
 /// Looks for a message in a history, oldest first. `is_whole`: nothing since [`Wanted::since`] is
@@ -72,7 +85,7 @@ pub(super) fn seek(history: &[LookedUp], is_whole: bool, wanted: &Wanted<'_>) ->
 fn may_be(message: &LookedUp, wanted: &Wanted<'_>) -> bool {
     let is_below = match wanted.anchor {
         Anchor::Answers(target) => message.parent.as_ref() == Some(target),
-        Anchor::Free { root } => message.parent.is_none() || message.parent.as_ref() == root,
+        Anchor::Free { in_thread } => in_thread || message.parent.is_none(),
     };
     message.own
         && is_below
@@ -134,6 +147,9 @@ pub(super) fn resolve(sought: Sought, said: Said, rule: InDoubt, repeats: u8) ->
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::BotName;
+    use crate::envelope::AgentMessage;
+    use crate::store::{AdmittedV1, Lane};
 
     fn own(id: &str, parent: Option<&str>, at: u64, text: &str) -> LookedUp {
         LookedUp {
@@ -197,14 +213,37 @@ mod tests {
 
     #[test]
     fn a_message_that_answers_nothing_is_known_by_its_words_alone() {
-        let root = MessageId::new("om_root");
         let target = MessageId::new("om_q");
-        let wanted = Wanted { anchor: Anchor::Free { root: Some(&root) }, ..reply(&target, "hi") };
+        let wanted = Wanted { anchor: Anchor::Free { in_thread: false }, ..reply(&target, "hi") };
         let other = own("om_1", None, 200, "another");
         assert!(matches!(seek(std::slice::from_ref(&other), true, &wanted), Sought::Unclear(_)));
-        let history = [other, own("om_2", Some("om_root"), 200, "hi")];
+        let history = [other, own("om_2", None, 200, "hi")];
         assert_eq!(seek(&history, true, &wanted), found("om_2"));
-        assert_eq!(seek(&[own("om_3", Some("om_q"), 200, "hi")], true, &wanted), Sought::Absent);
+        let answer = [own("om_3", Some("om_any"), 200, "hi")];
+        assert_eq!(seek(&answer, true, &wanted), Sought::Absent);
+        let threaded = Wanted { anchor: Anchor::Free { in_thread: true }, ..wanted };
+        assert_eq!(seek(&answer, true, &threaded), found("om_3"), "its thread's root was gone");
+    }
+
+    #[test]
+    fn what_a_failed_turn_said_is_no_answer_of_its_replay() {
+        let message = AgentMessage::from_cli(BotName::new("b"), MessageId::new("om_q"), "hi");
+        let accepted_at = Timestamp::from_millis(1_760_000_000_000);
+        let mut row = InboxV1 {
+            bot: BotName::new("b"),
+            message,
+            lane: Lane::Session,
+            accepted_at,
+            closing: None,
+            admitted: AdmittedV1::default(),
+        };
+        let second = Duration::from_secs(1);
+        let first_try = Some(accepted_at.after(second));
+        assert_eq!(earliest(&row, first_try), accepted_at.after(second).before(CLOCK_SKEW_MAX));
+        row.admitted.again = true;
+        assert_eq!(earliest(&row, first_try), accepted_at);
+        let late = accepted_at.after(CLOCK_SKEW_MAX).after(second);
+        assert_eq!(earliest(&row, Some(late)), accepted_at.after(second));
     }
 
     #[test]

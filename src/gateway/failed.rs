@@ -31,7 +31,7 @@ pub(super) struct FailedV1 {
 
 /// Of a turn that was kept without its admission nobody knows whether its sender was let in.
 const fn uncleared() -> AdmittedV1 {
-    AdmittedV1 { standing: Standing::Unclear { may_pair: false }, in_group: false }
+    AdmittedV1 { standing: Standing::Unclear { may_pair: false }, in_group: false, again: false }
 }
 
 impl Kept for FailedV1 {
@@ -96,7 +96,7 @@ mod tests {
             lane: Lane::Session,
             accepted_at: Timestamp::default(),
             closing: None,
-            admitted: AdmittedV1 { standing: Standing::Admin, in_group: true },
+            admitted: AdmittedV1 { standing: Standing::Admin, in_group: true, again: false },
         };
         let closing = ClosingV1 { verdict: Verdict::Failed, reason: String::new() };
         FailedV1::of(&row, &closing, Timestamp::default()).unwrap()
@@ -105,7 +105,10 @@ mod tests {
     #[test]
     fn a_failed_turn_is_kept_with_what_admission_found_out() {
         let admitted = kept().admitted;
-        assert_eq!(admitted, AdmittedV1 { standing: Standing::Admin, in_group: true });
+        assert_eq!(
+            admitted,
+            AdmittedV1 { standing: Standing::Admin, in_group: true, again: false }
+        );
     }
 
     #[test]

@@ -247,7 +247,8 @@ impl Gateway {
         message.session.id = bot.session_of(&message);
         let lane = self.lane_of(&message);
         let mut row = self.row(message, lane);
-        row.admitted = AdmittedV1 { standing, in_group: chat_kind == ChatKind::Group };
+        row.admitted.standing = standing;
+        row.admitted.in_group = chat_kind == ChatKind::Group;
         let matters = bot.rules.mention == MentionRule::Smart || bot.rules.hears_bots;
         let remembered = matters.then(|| row.message.clone());
         let submitted = self.accept_row(&bot, &incoming.keys, row).await?;

@@ -12,7 +12,7 @@ use super::sessions::Job;
 use super::stop::Stop;
 use crate::base::TurnId;
 use crate::envelope::{DedupKey, FailedPage, Failures, InletError, ReplayError, Replayed};
-use crate::store::{Acceptance, Change, InboxV1, Kept, Lane, Shelf, StoreError};
+use crate::store::{Acceptance, AdmittedV1, Change, InboxV1, Kept, Lane, Shelf, StoreError};
 use crate::telemetry::Event;
 
 #[async_trait]
@@ -69,7 +69,8 @@ impl Gateway {
         };
         let turn = self.next_turn();
         // Whoever was not cleared then is not let in by being answered again.
-        let row = InboxV1 { admitted: kept.admitted, ..self.row(message, lane) };
+        let admitted = AdmittedV1 { again: true, ..kept.admitted };
+        let row = InboxV1 { admitted, ..self.row(message, lane) };
         kept.replayed = Some(turn);
         if !self.accept_again(failed, &kept, turn, &row).await? {
             // Another request was faster; its mark is durable.

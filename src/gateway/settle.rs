@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use super::bot::InDoubt;
 use super::deliver::Sending;
-use super::doubt::{Anchor, Resolution, Said, Sought, Wanted, resolve, seek};
+use super::doubt::{Anchor, Resolution, Said, Sought, Wanted, earliest, resolve, seek};
 use super::flow::Gateway;
 use super::turn::TurnError;
 use crate::base::{Backoff, Disposition, MessageId, Say, Timestamp};
@@ -28,8 +28,6 @@ const UUID_HONOURED: Duration = Duration::from_secs(55 * 60);
 const RETRY_TIME_MAX: Duration = Duration::from_secs(24 * 3600);
 const RETRIES_MIN: u32 = 5;
 const SEND_BACKOFF: Backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(60));
-/// How far the platform's clock may be behind this machine's.
-const CLOCK_SKEW_MAX: Duration = Duration::from_secs(120);
 /// A look-up reads at most this many messages.
 const HISTORY_MESSAGES_MAX: usize = 500;
 
@@ -355,7 +353,7 @@ async fn look_up(way: &Way, sending: &Sending<'_>, part: &Part<'_>) -> Result<So
     let Some(lookup) = &way.lookup else {
         return Ok(Sought::Unclear("this channel cannot be read".to_owned()));
     };
-    let since = part.send.first_try_at.unwrap_or(sending.row.accepted_at).before(CLOCK_SKEW_MAX);
+    let since = earliest(sending.row, part.send.first_try_at);
     let Some(history) = history(lookup.as_ref(), sending, destination, since).await? else {
         return Ok(Sought::Unclear("the thread it belongs to is not known".to_owned()));
     };
@@ -365,11 +363,10 @@ async fn look_up(way: &Way, sending: &Sending<'_>, part: &Part<'_>) -> Result<So
         .filter_map(|send| send.delivered_id.as_deref().map(MessageId::new))
         .collect();
     let in_doubt = |send: &&SendV1| send.state == SendState::InDoubt;
-    let root = destination.thread.as_ref().and_then(|thread| thread.root.as_ref());
     let wanted = Wanted {
         anchor: match (&part.send.operation, &destination.reply_to) {
             (Operation::Reply { .. }, Some(target)) => Anchor::Answers(target),
-            _ => Anchor::Free { root },
+            _ => Anchor::Free { in_thread: destination.thread.is_some() },
         },
         text,
         since,

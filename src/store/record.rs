@@ -45,6 +45,8 @@ pub struct AdmittedV1 {
     pub standing: Standing,
     /// It was written in a group.
     pub in_group: bool,
+    /// It was worked on before, in a turn that failed.
+    pub again: bool,
 }
 
 /// What a sender may do.
@@ -61,6 +63,13 @@ pub enum Standing {
         /// Whether a refusal may offer a pairing code.
         may_pair: bool,
     },
+}
+
+impl Standing {
+    /// Whether the platform must be asked first.
+    pub const fn is_unclear(self) -> bool {
+        matches!(self, Self::Unclear { .. })
+    }
 }
 
 /// How a turn will be closed when its sends are delivered.
