@@ -12,6 +12,9 @@ use crate::envelope::{DedupKey, Incoming, InletError, Submitted};
 use crate::store::{Change, ClosingV1, InboxV1, StoreError};
 use crate::telemetry::Event;
 
+/// Why nothing is said at the door to somebody who is perhaps not let in.
+pub(super) const UNCLEARED: &str = "not told, as the sender's roles were not looked up yet";
+
 /// What is said at the door, and what is noted.
 pub(super) struct Declined<'a> {
     /// What is said.
@@ -82,6 +85,10 @@ impl Gateway {
     ) -> Option<Result<Submitted, InletError>> {
         let Late { ago } = dropped(&row.message, row.accepted_at, &bot.rules.stale)?;
         let reason = format!("it arrived {} s after it was sent", ago.as_secs());
+        if row.admitted.standing.is_unclear() {
+            let (subject, reason) = (row.message.id.to_string(), format!("{reason}; {UNCLEARED}"));
+            return Some(Ok(self.no_work(&bot.name, subject, Verdict::Stale, &reason)));
+        }
         if !self.shared.attention.tells_late(&row.message, row.accepted_at) {
             let subject = row.message.id.to_string();
             return Some(Ok(self.no_work(&bot.name, subject, Verdict::Stale, &reason)));

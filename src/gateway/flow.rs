@@ -14,7 +14,7 @@ use super::admit::{Admission, Circumstances, MentionRule, admit, allows_chat};
 use super::attention::Attention;
 use super::bot::BotRuntime;
 use super::clearance::Facts;
-use super::decline::Declined;
+use super::decline::{Declined, UNCLEARED};
 use super::late::dropped;
 use super::notice::not_accepted;
 use super::outbox::OutboxSink;
@@ -337,6 +337,10 @@ impl Gateway {
         keys: &[DedupKey],
         mut row: InboxV1,
     ) -> Result<Submitted, InletError> {
+        if row.admitted.standing.is_unclear() {
+            let subject = row.message.id.to_string();
+            return Ok(self.no_work(&bot.name, subject, Verdict::Busy, UNCLEARED));
+        }
         row.lane = Lane::Delivery;
         let declined =
             Declined { say: Say::Busy, verdict: Verdict::Busy, reason: "", changes: Vec::new() };

@@ -94,7 +94,7 @@ impl Gateway {
     }
 
     /// One try to bring a turn to its end.
-    async fn run(&self, job: &mut Job, panics: u32) -> Result<(), TurnError> {
+    pub(super) async fn run(&self, job: &mut Job, panics: u32) -> Result<(), TurnError> {
         let Some(bot) = self.shared.bots.get(&job.row.bot).cloned() else {
             let reason = format!("the bot {} does not run any more", job.row.bot);
             let closing = ClosingV1 { verdict: Verdict::Failed, reason };
@@ -103,10 +103,11 @@ impl Gateway {
         let mut working = None;
         self.end_if_withdrawn(job);
         if job.row.closing.is_none() {
-            let mut ended = if panics >= PANICS_MAX {
-                apology(&bot, job, "the turn panicked again and again")
-            } else if let Some(refused) = self.clear(&bot, job).await? {
+            // Before an apology, too: who is not let in hears none.
+            let mut ended = if let Some(refused) = self.clear(&bot, job).await? {
                 refused
+            } else if panics >= PANICS_MAX {
+                apology(&bot, job, "the turn panicked again and again")
             } else {
                 self.work(&bot, job, &mut working).await?
             };

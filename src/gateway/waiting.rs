@@ -18,7 +18,7 @@ use crate::base::{AboutFiles, BotName, MessageId, Say, Timestamp, TurnId, Verdic
 use crate::envelope::{AgentMessage, Attachment, Incoming, InletError, Submitted};
 use crate::routing::Intent;
 use crate::store::{
-    Acceptance, Change, ClosingV1, InboxV1, Kept, Lane, Shelf, StoreError, time_key,
+    Acceptance, Change, ClosingV1, InboxV1, Kept, Lane, Shelf, Standing, StoreError, time_key,
 };
 use crate::telemetry::Event;
 
@@ -97,13 +97,17 @@ pub(super) fn waits(
         return Waits::No;
     }
     match admit(incoming, rules, circumstances) {
-        Admission::Admit(_standing) => Waits::Told,
+        // Before clearance nothing is said and nothing kept: it goes through a turn.
+        Admission::Admit(Standing::Unclear { .. }) => Waits::No,
+        Admission::Admit(Standing::User | Standing::Admin) => Waits::Told,
         Admission::NoWork { verdict: Verdict::NotMentioned, .. } => {
             let mut named = incoming.clone();
             named.addressing.mentions_bot = true;
             match admit(&named, rules, circumstances) {
-                Admission::Admit(_standing) => Waits::Quietly,
-                Admission::Stranger | Admission::NoWork { .. } => Waits::No,
+                Admission::Admit(Standing::User | Standing::Admin) => Waits::Quietly,
+                Admission::Admit(Standing::Unclear { .. })
+                | Admission::Stranger
+                | Admission::NoWork { .. } => Waits::No,
             }
         }
         Admission::Stranger | Admission::NoWork { .. } => Waits::No,

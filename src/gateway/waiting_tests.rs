@@ -118,7 +118,10 @@ fn only_so_much_waits_and_only_for_so_long() {
 #[test]
 fn a_message_waits_only_if_its_sender_could_ask_about_it() {
     let rules = AdmissionRules {
-        users: vec![crate::bots::Entry::Person("ann".to_owned())],
+        users: vec![
+            crate::bots::Entry::Person("ann".to_owned()),
+            crate::bots::Entry::Department("od-eng".to_owned()),
+        ],
         chats: vec!["*".to_owned()],
         ..AdmissionRules::default()
     };
@@ -142,6 +145,7 @@ fn a_message_waits_only_if_its_sender_could_ask_about_it() {
     assert_eq!(decide(file("ann", "om_1", 1), private, false), Waits::Told);
     assert_eq!(decide(file("ann", "om_1", 1), group, true), Waits::Told);
     assert_eq!(decide(file("ann", "om_1", 1), group, false), Waits::Quietly);
+    // Whether she is in the department is not known yet.
     assert_eq!(decide(file("eve", "om_1", 1), group, false), Waits::No);
     assert_eq!(decide(file("eve", "om_1", 1), private, false), Waits::No);
     assert_eq!(decide(message("ann", "om_1", 1), private, false), Waits::No);

@@ -20,7 +20,7 @@ use crate::envelope::{
     Notice, Relation, Sender, SenderKind, Submitted,
 };
 use crate::store::{
-    Acceptance, AdmittedV1, Change, ClosingV1, InboxV1, Kept, Lane, Shelf, StoreError,
+    Acceptance, AdmittedV1, Change, ClosingV1, InboxV1, Kept, Lane, Shelf, Standing, StoreError,
 };
 
 /// A chat that was welcomed.
@@ -64,8 +64,15 @@ impl Gateway {
             chat: Some(&meeting.chat),
             chat_kind: meeting.chat_kind,
         };
-        if let Err((verdict, reason)) = self.admits(bot, &visitor) {
-            return Ok(self.no_work(&bot.name, notice.subject, verdict, reason));
+        match self.admits(bot, &visitor) {
+            Ok(standing) if standing.is_unclear() => {
+                let reason = "not welcomed, as the person's roles are looked up with a message";
+                return Ok(self.no_work(&bot.name, notice.subject, notice.verdict, reason));
+            }
+            Ok(_standing) => {}
+            Err((verdict, reason)) => {
+                return Ok(self.no_work(&bot.name, notice.subject, verdict, reason));
+            }
         }
         let _guard = self.shared.welcoming.lock().await;
         let key = key_of(bot, &meeting.chat);
@@ -222,19 +229,19 @@ pub(super) struct Visitor<'a> {
 }
 
 impl Gateway {
-    /// Whether a visitor could talk to the bot in that chat if they named it; if not, the verdict.
-    /// Who may be let in for a role of theirs counts as let in: the platform is not asked here.
+    /// As what a visitor could talk to the bot in that chat if they named it; if not, the verdict.
+    /// The platform is not asked for roles here.
     pub(super) fn admits(
         &self,
         bot: &BotRuntime,
         visitor: &Visitor<'_>,
-    ) -> Result<(), (Verdict, &'static str)> {
+    ) -> Result<Standing, (Verdict, &'static str)> {
         let circumstances = Circumstances {
             is_paired: self.shared.pairings.is_paired(&bot.name, visitor.person),
             ..Circumstances::default()
         };
         match admit(&visitor.as_incoming(bot), &bot.rules, &circumstances) {
-            Admission::Admit(_standing) => Ok(()),
+            Admission::Admit(standing) => Ok(standing),
             Admission::Stranger => Err((Verdict::NotAllowed, NOT_IN_USERS)),
             Admission::NoWork { verdict, reason } => Err((verdict, reason)),
         }

@@ -167,3 +167,22 @@ async fn strangers_are_not_welcomed_and_a_bot_may_be_told_to_keep_quiet() {
     barrier(&quiet, "ann", &group).await;
     assert_eq!(bot_lines(&quiet, &group).len(), 1);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whose_roles_are_not_known_yet_is_welcomed_with_the_first_message() {
+    let mut stage = Stage::set(Options { welcome: true, ..Options::default() }).await;
+    let access = "users = [\"@department/od-eng\"]\nchats = [\"*\"]\n";
+    stage.edit_bot("users = [\"@tenant\"]\nchats = [\"*\"]\n", access);
+    stage.start(&[]).await;
+    let group = stage.sim.group("team", &["ann"]).chat_id;
+    delivered(&stage, moved(&stage, "added", "ann", &group).with_id("ev_added")).await;
+    stage.verdict("ev_added", "filtered").await;
+    let private = stage.sim.p2p("ann").chat_id;
+    delivered(&stage, entered(&stage, "ann").with_id("ev_in")).await;
+    stage.verdict("ev_in", "filtered").await;
+    assert!(bot_lines(&stage, &group).is_empty());
+    assert!(bot_lines(&stage, &private).is_empty());
+    stage.sim.change_user("ann", |user| user.departments = vec!["od-eng".to_owned()]);
+    barrier(&stage, "ann", &private).await;
+    assert_eq!(bot_lines(&stage, &private).len(), 2, "the welcome and the answer");
+}
