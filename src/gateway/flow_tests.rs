@@ -23,9 +23,9 @@ use crate::tools::{Tier, ToolRegistry};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A disk that takes its time.
+/// A disk that takes its time, and refuses so many of the next writes.
 #[derive(Debug, Default)]
-struct Slow(MemoryEngine);
+struct Slow(MemoryEngine, Arc<AtomicUsize>);
 
 impl Engine for Slow {
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
@@ -43,6 +43,10 @@ impl Engine for Slow {
 
     fn apply(&self, batch: &Batch) -> Result<(), StoreError> {
         std::thread::sleep(Duration::from_millis(30));
+        if self.1.load(Ordering::SeqCst) > 0 {
+            self.1.fetch_sub(1, Ordering::SeqCst);
+            return Err(StoreError::Disk("full".to_owned()));
+        }
         self.0.apply(batch)
     }
 
@@ -90,9 +94,13 @@ impl Outlet for Mouth {
 }
 
 fn gateway(mouth: &Arc<Mouth>) -> Gateway {
+    gateway_on(Slow::default(), mouth)
+}
+
+fn gateway_on(disk: Slow, mouth: &Arc<Mouth>) -> Gateway {
     let tasks = TaskSet::new("test", CancellationToken::new());
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
-    let store = KvStore::open(Slow::default(), tasks.clone(), Faults::default()).unwrap();
+    let store = KvStore::open(disk, tasks.clone(), Faults::default()).unwrap();
     let outlet: Arc<dyn Outlet> = Arc::<Mouth>::clone(mouth);
     let bot = BotRuntime {
         name: BotName::new("b"),
@@ -285,10 +293,7 @@ async fn a_replay_does_not_answer_a_sender_who_was_never_cleared() {
         reason: "on purpose".to_owned(),
         at: SystemClock::default().now(),
         replayed: None,
-        admitted: AdmittedV1 {
-            standing: Standing::Unclear { may_pair: false },
-            ..AdmittedV1::default()
-        },
+        admitted: uncleared(),
     };
     let change = kept.change(&failed_key(failed)).unwrap();
     gateway.shared.store.commit(vec![change]).await.unwrap();
@@ -309,4 +314,59 @@ async fn closed(gateway: &Gateway, message: &str) -> ReceiptV1 {
         }
     };
     *tokio::time::timeout(PATIENCE, closed).await.unwrap()
+}
+
+fn uncleared() -> AdmittedV1 {
+    let standing = Standing::Unclear { may_pair: false };
+    AdmittedV1 { standing, ..AdmittedV1::default() }
+}
+
+/// A message from long ago, of somebody who may or may not be let in.
+fn row_of_somebody(gateway: &Gateway, id: &str) -> InboxV1 {
+    let message = AgentMessage::from_cli(BotName::new("b"), MessageId::new(id), "what is up");
+    let row = gateway.row(message.sent_at(Timestamp::from_millis(1)), Lane::Session);
+    InboxV1 { admitted: uncleared(), ..row }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn before_clearance_nobody_is_told_of_a_full_line_or_a_late_message() {
+    let mouth = Arc::new(Mouth::default());
+    let gateway = gateway(&mouth);
+    let mut bot = (*gateway.shared.bots[&BotName::new("b")]).clone();
+    bot.rules.stale.then = crate::bots::StaleWord::Drop;
+    let keys = [DedupKey::new(Timestamp::default(), &["m1"])];
+    let row = row_of_somebody(&gateway, "m1");
+    let late = gateway.drop_late(&bot, &keys, &row).await.unwrap().unwrap();
+    assert_eq!(late, Submitted::NoWork(Verdict::Stale));
+    let busy = gateway.accept_busy(&bot, &keys, row).await.unwrap();
+    assert_eq!(busy, Submitted::NoWork(Verdict::Busy));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn before_clearance_nobody_hears_the_apology_for_a_broken_turn() {
+    let mouth = Arc::new(Mouth::default());
+    let gateway = gateway(&mouth);
+    let (turn, row) = (gateway.next_turn(), row_of_somebody(&gateway, "m1"));
+    let mut job = Job { turn, row, stop: Stop::default(), recovered: false };
+    gateway.run(&mut job, u32::MAX).await.unwrap();
+    assert_eq!(closed(&gateway, "m1").await.verdict, Verdict::NotAllowed);
+    assert!(mouth.said.lock().unwrap().is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_plan_that_cannot_be_stored_leaves_neither_a_closing_nor_a_code() {
+    let refusals = Arc::new(AtomicUsize::new(0));
+    let disk = Slow(MemoryEngine::default(), Arc::clone(&refusals));
+    let gateway = gateway_on(disk, &Arc::new(Mouth::default()));
+    let bot = Arc::clone(&gateway.shared.bots[&BotName::new("b")]);
+    let (turn, mut row) = (gateway.next_turn(), row_of_somebody(&gateway, "m1"));
+    let message = row.message.clone();
+    refusals.store(1, Ordering::SeqCst);
+    let offered = gateway.offer_pairing(&bot, &message);
+    gateway.plan(&bot, turn, &mut row, offered).await.unwrap_err();
+    assert!(row.closing.is_none(), "it is planned again");
+    let offered = gateway.offer_pairing(&bot, &message);
+    assert!(offered.text.is_some(), "the code is offered again");
+    gateway.plan(&bot, turn, &mut row, offered).await.unwrap();
+    assert!(gateway.offer_pairing(&bot, &message).text.is_none(), "once");
 }

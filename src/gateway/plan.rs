@@ -122,8 +122,27 @@ impl SessionLocks {
 }
 
 impl Gateway {
-    /// Makes the answer durable: sends, conversation and the closing of the inbox row at once.
+    /// Makes the answer durable: sends, conversation and the closing of the inbox row at once. If
+    /// that fails, everything is as before, so that it can be planned again.
     pub(super) async fn plan(
+        &self,
+        bot: &BotRuntime,
+        turn: TurnId,
+        row: &mut InboxV1,
+        ended: Ended,
+    ) -> Result<(), StoreError> {
+        let pairing = ended.pairing.clone();
+        let planned = self.commit_plan(bot, turn, row, ended).await;
+        if planned.is_err() {
+            row.closing = None;
+            if let Some(PairingStep::Offer(offer)) = &pairing {
+                self.shared.pairings.withdraw(&bot.name, offer);
+            }
+        }
+        planned
+    }
+
+    async fn commit_plan(
         &self,
         bot: &BotRuntime,
         turn: TurnId,
