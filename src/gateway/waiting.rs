@@ -97,8 +97,6 @@ pub(super) fn waits(
         return Waits::No;
     }
     match admit(incoming, rules, circumstances) {
-        // Before clearance nothing is said and nothing kept: it goes through a turn.
-        Admission::Admit(Standing::Unclear { .. }) => Waits::No,
         Admission::Admit(Standing::User | Standing::Admin) => Waits::Told,
         Admission::NoWork { verdict: Verdict::NotMentioned, .. } => {
             let mut named = incoming.clone();
@@ -110,7 +108,10 @@ pub(super) fn waits(
                 | Admission::NoWork { .. } => Waits::No,
             }
         }
-        Admission::Stranger | Admission::NoWork { .. } => Waits::No,
+        // Before clearance nothing is said and nothing kept: it goes through a turn.
+        Admission::Admit(Standing::Unclear { .. })
+        | Admission::Stranger
+        | Admission::NoWork { .. } => Waits::No,
     }
 }
 
