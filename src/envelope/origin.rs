@@ -123,8 +123,8 @@ pub enum News {
     Met(Meeting),
     /// The bot is in this chat no more, or the chat itself is gone.
     Parted(ChatId),
-    /// A message was taken back.
-    TakenBack(MessageId),
+    /// A message was taken back, in a chat as far as that is told.
+    TakenBack(MessageId, Option<ChatId>),
 }
 
 /// An event that is not a message: it is told apart, noted, and acted on if it brings news.

@@ -21,7 +21,13 @@ impl Gateway {
             News::Nothing => Ok(self.note_once(notice)),
             News::Met(meeting) => self.meet(&bot, notice, &meeting).await,
             News::Parted(chat) => self.part(&bot, notice, &chat).await,
-            News::TakenBack(message) => self.take_back(notice, &message).await,
+            News::TakenBack(message, chat) => {
+                let taken_back = self.take_back(notice, &message).await;
+                if let (Ok(Submitted::NoWork(_)), Some(chat)) = (&taken_back, chat) {
+                    self.forget_overheard(&bot, &chat, message);
+                }
+                taken_back
+            }
         }
     }
 

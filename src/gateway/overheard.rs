@@ -16,7 +16,7 @@ use super::bot::BotRuntime;
 use super::bounded::Bounded;
 use super::flow::Gateway;
 use crate::base::limit::ellipsis;
-use crate::base::{MessageId, Timestamp, UserId};
+use crate::base::{ChatId, MessageId, Timestamp, UserId};
 use crate::envelope::{AgentMessage, Incoming, Relation, SenderKind};
 use crate::store::{Change, Kept, Shelf, Store, StoreError};
 use crate::telemetry::Event;
@@ -33,6 +33,8 @@ const BATCH_MAX: usize = 64;
 const PLACES_MAX: usize = 10_000;
 /// The most slots of a ring that are ever read.
 const SLOTS_MAX: usize = 1000;
+/// The most slots of a chat, its threads included, that are looked at to delete a message.
+const FORGET_SLOTS_MAX: usize = 10_000;
 /// Context is a nicety: a question waits for it no longer than this.
 const PATIENCE: Duration = Duration::from_secs(3);
 /// A question asks the platform for at most so many names.
@@ -60,6 +62,7 @@ impl Kept for OverheardV1 {
 
 enum Ask {
     Keep { place: String, slots: usize, said: OverheardV1 },
+    Forget { chat: String, message: MessageId },
     Read { place: String, answer: oneshot::Sender<Vec<OverheardV1>> },
 }
 
@@ -120,6 +123,18 @@ impl Gateway {
         }
     }
 
+    /// Deletes what was taken back. Until that is done, and if it fails, the recall itself keeps
+    /// it from the model.
+    pub(super) fn forget_overheard(&self, bot: &BotRuntime, chat: &ChatId, message: MessageId) {
+        if bot.rules.history == 0 {
+            return;
+        }
+        let forget = Ask::Forget { chat: format!("{}/{chat}/", bot.name), message };
+        if self.shared.overheard.asks.try_send(forget).is_err() {
+            tracing::debug!("what was taken back is not deleted: too much waits to be written");
+        }
+    }
+
     /// What was said in the place of a question before it, for the model; `None`: nothing.
     pub(super) async fn context_of(
         &self,
@@ -135,7 +150,8 @@ impl Gateway {
             self.shared.overheard.asks.send(read).await.ok()?;
             answered.await.ok()
         };
-        let said = tokio::time::timeout(PATIENCE, asked).await.ok()??;
+        let mut said = tokio::time::timeout(PATIENCE, asked).await.ok()??;
+        said.retain(|line| self.withdrawn(&bot.name, &line.message).is_none());
         let said = fitting(said, bot.rules.history, message.timestamp);
         if said.is_empty() {
             return None;
@@ -234,6 +250,17 @@ impl Keeper {
                 Ok(change) => changes.push(change),
                 Err(error) => failed(&error),
             },
+            Ask::Forget { chat, message } => {
+                self.write(std::mem::take(changes)).await;
+                match OverheardV1::load_all(self.store.as_ref(), &chat, FORGET_SLOTS_MAX).await {
+                    Ok(rows) => changes.extend(
+                        rows.iter()
+                            .filter(|(_, said)| said.message == message)
+                            .map(|(key, _)| OverheardV1::removal(key)),
+                    ),
+                    Err(error) => failed(&error),
+                }
+            }
             Ask::Read { place, answer } => {
                 self.write(std::mem::take(changes)).await;
                 let said = self.read(&place).await;

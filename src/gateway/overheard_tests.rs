@@ -37,6 +37,23 @@ async fn a_place_keeps_its_last_messages_and_no_more_also_across_a_restart() {
     assert!(keeper(&store).read("b/c/omt_1/").await.is_empty(), "a thread is a place of its own");
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_taken_back_is_deleted_wherever_in_the_chat_it_was_said() {
+    let store = memory(TaskSet::new("test", CancellationToken::new())).unwrap();
+    let keeper = keeper(&store);
+    let mut changes = Vec::new();
+    for (place, number) in [("b/c/-/", 1), ("b/c/omt_1/", 2), ("b/c/omt_1/", 3)] {
+        let (place, said) = (place.to_owned(), said(number, "ou_1", "x"));
+        keeper.carry_out(Ask::Keep { place, slots: 5, said }, &mut changes).await;
+    }
+    let forget = Ask::Forget { chat: "b/c/".to_owned(), message: MessageId::new("om_2") };
+    keeper.carry_out(forget, &mut changes).await;
+    keeper.write(changes).await;
+    let left: Vec<MessageId> =
+        keeper.read("b/c/").await.into_iter().map(|said| said.message).collect();
+    assert_eq!(left, [MessageId::new("om_1"), MessageId::new("om_3")]);
+}
+
 #[test]
 fn only_what_fits_the_question_is_given_each_once_and_in_order() {
     let old = OverheardV1 { at: NOW.before(AGE_MAX + Duration::from_secs(1)), ..said(1, "a", "") };

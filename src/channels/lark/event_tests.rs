@@ -227,7 +227,7 @@ fn what_somebody_acts_on_is_told_and_nothing_else_is() {
         (
             "im.message.recalled_v1",
             json!({"message_id": "om_1", "chat_id": "oc_1"}),
-            News::TakenBack(MessageId::new("om_1")),
+            News::TakenBack(MessageId::new("om_1"), Some(ChatId::new("oc_1"))),
         ),
         ("im.message.recalled_v1", json!({"message_id": ""}), News::Nothing),
         ("im.chat.updated_v1", gone, News::Nothing),

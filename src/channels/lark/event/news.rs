@@ -34,7 +34,9 @@ pub(super) fn news(opened: &Opened) -> News {
             wire(opened).chat_id.map(|chat| News::Parted(ChatId::new(chat)))
         }
         Some("im.message.recalled_v1") => {
-            wire(opened).message_id.map(|message| News::TakenBack(MessageId::new(message)))
+            let wire = wire(opened);
+            let chat = wire.chat_id.map(ChatId::new);
+            wire.message_id.map(|message| News::TakenBack(MessageId::new(message), chat))
         }
         Some(_) | None => None,
     };
