@@ -235,6 +235,7 @@ mod tests {
             lane: Lane::Session,
             accepted_at,
             closing: None,
+            merged: Vec::new(),
             admitted: AdmittedV1::default(),
         };
         let second = Duration::from_secs(1);

@@ -96,6 +96,7 @@ mod tests {
             lane: Lane::Session,
             accepted_at: Timestamp::default(),
             closing: None,
+            merged: Vec::new(),
             admitted: AdmittedV1 { standing: Standing::Admin, in_group: true, again: false },
         };
         let closing = ClosingV1 { verdict: Verdict::Failed, reason: String::new() };

@@ -378,6 +378,7 @@ impl Gateway {
             accepted_at: self.shared.clock.now(),
             closing: None,
             admitted: AdmittedV1::default(),
+            merged: Vec::new(),
         }
     }
 

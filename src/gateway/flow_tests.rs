@@ -370,3 +370,33 @@ async fn a_plan_that_cannot_be_stored_leaves_neither_a_closing_nor_a_code() {
     gateway.plan(&bot, turn, &mut row, offered).await.unwrap();
     assert!(gateway.offer_pairing(&bot, &message).text.is_none(), "once");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_taken_back_before_the_run_is_left_out_of_what_is_answered_as_one() {
+    let gateway = gateway(&Arc::new(Mouth::default()));
+    let original = |id: &str| AgentMessage::from_cli(BotName::new("b"), MessageId::new(id), id);
+    let mut row = gateway
+        .row(AgentMessage { content: "m1\nm2\nm3".to_owned(), ..original("m1") }, Lane::Session);
+    row.merged = ["m1", "m2", "m3"].map(original).to_vec();
+    let turn = gateway.next_turn();
+    let mut job = Job { turn, row, stop: Stop::default(), recovered: false };
+    for (recalled, left) in [("m1", "m2\nm3"), ("m3", "m2"), ("m2", "m2")] {
+        gateway.end_if_withdrawn(&job);
+        assert!(!job.stop.is_ended(), "there is something left to answer");
+        let notice = crate::envelope::Notice {
+            channel: Channel::Cli,
+            bot: BotName::new("b"),
+            event_type: "recalled".to_owned(),
+            subject: recalled.to_owned(),
+            key: DedupKey::new(Timestamp::default(), &[recalled]),
+            verdict: Verdict::Filtered,
+            news: News::TakenBack(MessageId::new(recalled), None),
+        };
+        gateway.submit(Arrival::Notice(notice)).await.unwrap();
+        gateway.recompose(&mut job).await;
+        assert_eq!(job.row.message.content, left);
+        assert_eq!(job.row.message.id.as_str(), "m1", "the turn is known by it");
+    }
+    gateway.end_if_withdrawn(&job);
+    assert!(job.stop.is_ended());
+}

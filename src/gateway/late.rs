@@ -41,6 +41,10 @@ fn late(message: &AgentMessage, accepted_at: Timestamp, rule: &StaleRule) -> Opt
 impl Gateway {
     /// Adds to a late message what its sender sent late, too, where the bot's rule says so.
     pub(super) async fn merge_late(&self, job: Job) -> Job {
+        self.end_if_withdrawn(&job);
+        if job.stop.is_ended() {
+            return job;
+        }
         let Some(bot) = self.shared.bots.get(&job.row.bot) else { return job };
         let rule = bot.rules.stale;
         let is_late = |row: &InboxV1| row.closing.is_none() && lateness(row, &rule).is_some();
@@ -54,10 +58,10 @@ impl Gateway {
         }
         let sender = job.row.message.sender.id.clone();
         let key = job.row.message.session.id.clone();
-        let others = self
-            .shared
-            .sessions
-            .take_out(&key, |row| is_late(row) && row.message.sender.id == sender);
+        let others = self.shared.sessions.take_along(&key, |row| {
+            let is_of_sender = row.message.sender.id == sender;
+            is_of_sender && is_late(row) && self.all_withdrawn(row).is_none()
+        });
         if others.is_empty() {
             return job;
         }
@@ -66,10 +70,24 @@ impl Gateway {
             Ok(()) => Job { row: merged, ..job },
             Err(error) => {
                 Event::TurnFailed { turn: &job.turn, error: &error }.emit();
-                // Its worker runs: it is the caller.
-                self.shared.sessions.put_back(&key, others);
+                self.shared.sessions.part(&key, others);
                 job
             }
+        }
+    }
+
+    /// Leaves out of several messages that are answered as one what was taken back before the run
+    /// began.
+    pub(super) async fn recompose(&self, job: &mut Job) {
+        let row = &job.row;
+        let is_left = |message: &&AgentMessage| self.withdrawn(&row.bot, &message.id).is_none();
+        let left: Vec<AgentMessage> = row.merged.iter().filter(is_left).cloned().collect();
+        if left.len() == row.merged.len() || self.has_begun(job).await {
+            return;
+        }
+        if let Some(message) = as_one(&left) {
+            // The turn is found by the message that it was accepted for.
+            job.row.message = AgentMessage { id: job.row.message.id.clone(), ..message };
         }
     }
 
@@ -106,30 +124,49 @@ impl Gateway {
     }
 }
 
-/// The first message with the words and attachments of the others behind its own. The answer
-/// replies to the last one.
+/// The row that answers the others, too.
 fn merged(first: &InboxV1, others: &[Job]) -> InboxV1 {
-    let mut row = first.clone();
-    let message = &mut row.message;
-    // They stand in the text; their places in the bodies are not those of the whole.
-    message.parts.clear();
-    for other in others {
-        let other = &other.row.message;
-        let texts = [message.content.as_str(), other.content.as_str()];
+    let others = others.iter().flat_map(|other| other.row.originals());
+    let originals: Vec<AgentMessage> = first.originals().iter().chain(others).cloned().collect();
+    let message = as_one(&originals).unwrap_or_else(|| first.message.clone());
+    // The turn is found by the message that it was accepted for.
+    let message = AgentMessage { id: first.message.id.clone(), ..message };
+    InboxV1 { message, merged: originals, ..first.clone() }
+}
+
+/// The first message with the words and attachments of the others behind its own. The answer
+/// replies to the last one. `None`: there are no messages.
+fn as_one(messages: &[AgentMessage]) -> Option<AgentMessage> {
+    let mut messages = messages.iter().map(with_carriers);
+    let mut whole = messages.next()?;
+    for other in messages {
+        // They stand in the text; their places in the bodies are not those of the whole.
+        whole.parts.clear();
+        let texts = [whole.content.as_str(), other.content.as_str()];
         let texts: Vec<&str> = texts.into_iter().filter(|text| !text.is_empty()).collect();
-        message.content = texts.join("\n");
-        message.attachments.extend(other.attachments.iter().cloned());
-        message.mentions.extend(other.mentions.iter().cloned());
-        message.quotes = other.quotes.clone().or(message.quotes.take());
-        *message.reply_fn.destination_mut() = other.reply_fn.destination().clone();
+        whole.content = texts.join("\n");
+        whole.attachments.extend(other.attachments);
+        whole.mentions.extend(other.mentions);
+        whole.quotes = other.quotes.or(whole.quotes);
+        *whole.reply_fn.destination_mut() = other.reply_fn.destination().clone();
     }
-    row
+    Some(whole)
+}
+
+/// A message whose attachments can be fetched from within another.
+fn with_carriers(message: &AgentMessage) -> AgentMessage {
+    let mut message = message.clone();
+    for attachment in &mut message.attachments {
+        attachment.carrier.get_or_insert_with(|| message.id.clone());
+    }
+    message
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::base::{BotName, MessageId};
+    use crate::envelope::{Attachment, AttachmentKind};
     use crate::store::{AdmittedV1, Lane};
 
     const ACCEPTED: Timestamp = Timestamp::from_millis(1_760_000_000_000);
@@ -143,7 +180,33 @@ mod tests {
             accepted_at: ACCEPTED,
             closing: None,
             admitted: AdmittedV1::default(),
+            merged: Vec::new(),
         }
+    }
+
+    fn with_file(id: &str, words: &str) -> AgentMessage {
+        let mut message = AgentMessage::from_cli(BotName::new("b"), MessageId::new(id), words);
+        message.attachments.push(Attachment::of(AttachmentKind::Forward, ""));
+        message
+    }
+
+    fn carriers(message: &AgentMessage) -> Vec<&str> {
+        let carriers = message.attachments.iter().map(|file| file.carrier.as_ref());
+        carriers.map(|carrier| carrier.unwrap().as_str()).collect()
+    }
+
+    #[test]
+    fn several_messages_as_one_keep_where_their_files_are() {
+        let mut second = with_file("m2", "two");
+        second.attachments.push(Attachment {
+            carrier: Some(MessageId::new("m0")),
+            ..Attachment::of(AttachmentKind::File, "f")
+        });
+        let whole = as_one(&[with_file("m1", "one"), second.clone()]).unwrap();
+        assert_eq!(whole.content, "one\ntwo");
+        assert_eq!(carriers(&whole), ["m1", "m2", "m0"]);
+        assert_eq!(carriers(&as_one(&[second]).unwrap()), ["m2", "m0"]);
+        assert!(as_one(&[]).is_none());
     }
 
     #[test]

@@ -33,6 +33,8 @@ const FILES_TIME_MAX: Duration = Duration::from_secs(5);
 const NAMES_TIME_MAX: Duration = Duration::from_secs(1);
 /// At most this many files are downloaded for one question.
 const FILES_MAX: usize = 5;
+/// At most this many forwards are read for one question.
+const FORWARDS_MAX: usize = 5;
 /// At most this many people's names are asked for.
 const NAMES_MAX: usize = 10;
 
@@ -87,18 +89,23 @@ impl Search<'_> {
         compose::beside(self.message, &fetched, &opened, &names, locale)
     }
 
-    /// The messages it refers to: the root of its thread, what it quotes, and itself if it
-    /// forwards others.
+    /// The messages it refers to: the root of its thread, what it quotes, and those that forward
+    /// others: itself, or what came along with it.
     async fn messages(&self) -> Vec<Fetched> {
         let is_forward = |attachment: &Attachment| attachment.kind == AttachmentKind::Forward;
-        let forwards = self.message.attachments.iter().any(is_forward);
-        let own = forwards.then_some(&self.message.id);
+        let mut forwards: Vec<&MessageId> = Vec::new();
+        for forward in self.message.attachments.iter().filter(|found| is_forward(found)) {
+            let carrier = forward.carrier.as_ref().unwrap_or(&self.message.id);
+            if !forwards.contains(&carrier) && forwards.len() < FORWARDS_MAX {
+                forwards.push(carrier);
+            }
+        }
         let wanted = [
             (ContextKind::ThreadRoot, self.message.thread_root.as_ref()),
             (ContextKind::Quote, self.message.quotes.as_ref()),
-            (ContextKind::Forward, own),
         ];
         let wanted = wanted.into_iter().filter_map(|(kind, id)| Some((kind, id?)));
+        let wanted = wanted.chain(forwards.into_iter().map(|id| (ContextKind::Forward, id)));
         join_all(wanted.map(|(kind, id)| self.message(kind, id))).await
     }
 

@@ -30,6 +30,7 @@ impl ReplySink for OutboxSink {
             accepted_at: gateway.shared.clock.now(),
             closing: Some(ClosingV1 { verdict: Verdict::Answered, reason: String::new() }),
             admitted: AdmittedV1::default(),
+            merged: Vec::new(),
         };
         let mut changes = vec![Change::PutInbox { turn, row: Box::new(row.clone()) }];
         changes.extend(Gateway::sends(&bot, turn, &row, &text));

@@ -11,7 +11,7 @@ use super::pairing::PairingStep;
 use super::split::{Measure, split_text};
 use super::stop::Stop;
 use crate::base::{Locale, MessageId, Say, SessionKey, TurnId, Verdict, limit};
-use crate::envelope::{AgentMessage, Destination, Exchange, Operation, Speaker};
+use crate::envelope::{Attachment, Destination, Exchange, Operation, Speaker};
 use crate::store::{
     Change, ClosingV1, InboxV1, Kept, ReceiptV1, SendState, SendV1, SessionV1, StoreError,
 };
@@ -200,7 +200,7 @@ impl Gateway {
             }
             Remember::Exchange { epoch, .. } if epoch != session.epoch => return Ok(None),
             Remember::Exchange { answer, .. } => {
-                let question = asked(&row.message);
+                let question = asked(row);
                 for (speaker, content) in
                     [(Speaker::User, question.as_str()), (Speaker::Assistant, answer.as_str())]
                 {
@@ -311,9 +311,14 @@ fn planned_sends(turn: TurnId, row: &InboxV1, texts: Vec<String>) -> Vec<Change>
 }
 
 /// The question as the conversation remembers it: with the names of files that came before it.
-fn asked(message: &AgentMessage) -> String {
-    let earlier = message.attachments.iter().filter(|attachment| attachment.carrier.is_some());
-    let mut asked = message.content.clone();
+fn asked(row: &InboxV1) -> String {
+    // Those of the messages themselves stand in their words.
+    let is_earlier = |attachment: &&Attachment| {
+        let carrier = attachment.carrier.as_ref();
+        carrier.is_some_and(|carrier| row.originals().iter().all(|own| own.id != *carrier))
+    };
+    let earlier = row.message.attachments.iter().filter(is_earlier);
+    let mut asked = row.message.content.clone();
     for attachment in earlier {
         let kind = attachment.kind.word();
         asked.push_str(&match &attachment.name {

@@ -15,7 +15,7 @@ use super::notice::not_accepted;
 use super::sessions::Job;
 use crate::base::{BotName, MessageId, Timestamp, Verdict};
 use crate::envelope::{InletError, Notice, Submitted};
-use crate::store::{Change, ClosingV1, Kept, Shelf, StoreError, time_key};
+use crate::store::{Change, ClosingV1, InboxV1, Kept, Shelf, StoreError, time_key};
 
 /// The platform repeats events for more than seven hours; dedup keys are kept as long as this.
 const RECALLS_KEPT: Duration = Duration::from_secs(26 * 3600);
@@ -164,7 +164,13 @@ impl Gateway {
         }
         let closing = ClosingV1 { verdict: Verdict::Recalled, reason: String::new() };
         let bot = &recalled.bot;
-        self.end_turns(&closing, |about| about.bot == bot && about.message == message).await;
+        // A turn that answers others, too, goes on for those.
+        let is_withdrawn = |id: &&MessageId| self.withdrawn(bot, id).is_some();
+        self.end_turns(&closing, |about| {
+            let is_of_it = about.bot == bot && about.messages.contains(&message);
+            is_of_it && about.messages.iter().all(is_withdrawn)
+        })
+        .await;
         Ok(self.note(notice))
     }
 
@@ -212,11 +218,21 @@ impl Gateway {
         Some(ClosingV1 { verdict, reason: reason.to_owned() })
     }
 
-    /// Ends a turn whose message was withdrawn before the turn began (or, after a crash, went on).
+    /// Ends a turn whose messages were all withdrawn before the turn began (or, after a crash,
+    /// went on).
     pub(super) fn end_if_withdrawn(&self, job: &Job) {
-        if let Some(closing) = self.withdrawn(&job.row.bot, &job.row.message.id) {
+        if let Some(closing) = self.all_withdrawn(&job.row) {
             job.stop.end(&closing);
         }
+    }
+
+    /// Why there is nothing to answer any more.
+    pub(super) fn all_withdrawn(&self, row: &InboxV1) -> Option<ClosingV1> {
+        let mut last = None;
+        for message in row.originals() {
+            last = Some(self.withdrawn(&row.bot, &message.id)?);
+        }
+        last
     }
 }
 

@@ -38,19 +38,24 @@ struct Serving {
     turn: TurnId,
     bot: BotName,
     chat: ChatId,
-    message: MessageId,
+    messages: Vec<MessageId>,
     sent_at: Timestamp,
     stop: Stop,
 }
 
 /// What tells whether a turn is meant when some are ended.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct About<'a> {
     pub(super) bot: &'a BotName,
     pub(super) chat: &'a ChatId,
-    pub(super) message: &'a MessageId,
+    /// The messages that it answers.
+    pub(super) messages: Vec<&'a MessageId>,
     /// When the message was sent.
     pub(super) sent_at: Timestamp,
+}
+
+fn ids(row: &InboxV1) -> impl Iterator<Item = &MessageId> {
+    row.originals().iter().map(|message| &message.id)
 }
 
 impl<'a> About<'a> {
@@ -59,7 +64,7 @@ impl<'a> About<'a> {
         Self {
             bot: &job.row.bot,
             chat: &message.reply_fn.destination().chat,
-            message: &message.id,
+            messages: ids(&job.row).collect(),
             sent_at: message.timestamp,
         }
     }
@@ -68,7 +73,7 @@ impl<'a> About<'a> {
         Self {
             bot: &serving.bot,
             chat: &serving.chat,
-            message: &serving.message,
+            messages: serving.messages.iter().collect(),
             sent_at: serving.sent_at,
         }
     }
@@ -188,7 +193,7 @@ impl Sessions {
             turn: job.turn,
             bot: job.row.bot.clone(),
             chat: job.row.message.reply_fn.destination().chat.clone(),
-            message: job.row.message.id.clone(),
+            messages: ids(&job.row).cloned().collect(),
             sent_at: job.row.message.timestamp,
             stop: job.stop.clone(),
         });
@@ -221,16 +226,35 @@ impl Sessions {
         ended.filter(|(_key, taken)| !taken.is_empty()).collect()
     }
 
-    /// Takes those out of the line whose rows are `wanted`, in their order. Nobody has begun with
-    /// them.
-    pub(super) fn take_out(&self, key: &SessionKey, wanted: impl Fn(&InboxV1) -> bool) -> Vec<Job> {
+    /// Takes those out of the line whose rows are `wanted`, in their order, to be served together
+    /// with the one that is being served; nobody if that one was ended.
+    pub(super) fn take_along(
+        &self,
+        key: &SessionKey,
+        wanted: impl Fn(&InboxV1) -> bool,
+    ) -> Vec<Job> {
         let mut lines = self.lock();
         let Some(line) = lines.get_mut(key) else { return Vec::new() };
+        let Some(serving) = line.serving.as_mut() else { return Vec::new() };
+        if serving.stop.is_ended() {
+            return Vec::new();
+        }
         let waiting = std::mem::take(&mut line.waiting);
         let (taken, left): (VecDeque<Job>, _) =
             waiting.into_iter().partition(|job| wanted(&job.row));
         line.waiting = left;
+        serving.messages.extend(taken.iter().flat_map(|job| ids(&job.row)).cloned());
         taken.into()
+    }
+
+    /// Those are not served together with another after all.
+    pub(super) fn part(&self, key: &SessionKey, jobs: Vec<Job>) {
+        if let Some(serving) = self.lock().get_mut(key).and_then(|line| line.serving.as_mut()) {
+            let is_of = |job: &Job, id: &MessageId| ids(&job.row).any(|of_job| of_job == id);
+            serving.messages.retain(|id| !jobs.iter().any(|job| is_of(job, id)));
+        }
+        // Its worker runs: it is the caller.
+        self.put_back(key, jobs);
     }
 
     /// Puts jobs back in front of the line they were taken from. `true`: the caller must start a

@@ -17,6 +17,7 @@ fn job(ids: &TurnIds) -> Job {
             accepted_at: Timestamp::from_millis(1),
             closing: None,
             admitted: AdmittedV1::default(),
+            merged: Vec::new(),
         },
         stop: Stop::default(),
         recovered: false,
@@ -110,4 +111,30 @@ fn arrivals_of_one_commit_stand_in_the_order_of_their_turns() {
     assert!(sessions.take(sessions.reserve(&key, 8).unwrap(), second));
     assert!(!sessions.take(sessions.reserve(&key, 8).unwrap(), first));
     assert_eq!([sessions.next(&key).unwrap().turn, sessions.next(&key).unwrap().turn], turns);
+}
+
+#[test]
+fn who_is_served_together_is_ended_together_and_nobody_joins_who_was_ended() {
+    let (sessions, ids, key) = (Sessions::default(), TurnIds::default(), SessionKey::new("s"));
+    for id in ["m1", "m2", "m3"] {
+        let mut job = job(&ids);
+        job.row.message.id = MessageId::new(id);
+        sessions.restore(&key, job);
+    }
+    let first = sessions.next(&key).unwrap();
+    let (m1, m2) = (MessageId::new("m1"), MessageId::new("m2"));
+    let others = sessions.take_along(&key, |row| row.message.id == m2);
+    assert_eq!(others.len(), 1);
+    let closing = ClosingV1 { verdict: Verdict::Recalled, reason: String::new() };
+    let end = |meant: &[&MessageId]| {
+        sessions.end_everywhere(&closing, |about| about.messages == meant);
+        first.stop.is_ended()
+    };
+    assert!(!end(&[&m1]), "it is served for both");
+    sessions.part(&key, others);
+    assert!(!end(&[&m1, &m2]), "it is served for itself again");
+    assert_eq!(sessions.counts(&key), (1, 2));
+    assert!(end(&[&m1]));
+    assert!(sessions.take_along(&key, |_| true).is_empty(), "they would end with it");
+    assert_eq!(sessions.next(&key).unwrap().row.message.id, m2, "in its old place");
 }

@@ -109,6 +109,7 @@ impl Gateway {
             } else if panics >= PANICS_MAX {
                 apology(&bot, job, "the turn panicked again and again")
             } else {
+                self.recompose(job).await;
                 self.work(&bot, job, &mut working).await?
             };
             ended.restate(&job.stop);

@@ -164,6 +164,7 @@ impl Gateway {
                 reason: "the welcome of this chat".to_owned(),
             }),
             admitted: AdmittedV1::default(),
+            merged: Vec::new(),
         };
         let say = match place.chat_kind {
             ChatKind::Group => Aside::WelcomeGroup { bot: bot.name.to_string() },

@@ -35,6 +35,16 @@ pub struct InboxV1 {
     /// What admission found out.
     #[serde(default)]
     pub admitted: AdmittedV1,
+    /// If several messages are answered as one: each of them as it came, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub merged: Vec<AgentMessage>,
+}
+
+impl InboxV1 {
+    /// The messages that are answered, as they came.
+    pub fn originals(&self) -> &[AgentMessage] {
+        if self.merged.is_empty() { std::slice::from_ref(&self.message) } else { &self.merged }
+    }
 }
 
 /// What admission found out about a message.

@@ -4,7 +4,7 @@ use larkspur::playground::{Endpoint, EventPush, FaultAction, FaultRule, RetryEve
 use serde_json::json;
 
 use crate::llm_script::{Mode, Turn};
-use crate::stage::{PATIENCE, Stage};
+use crate::stage::{Options, PATIENCE, Stage};
 use crate::talk::{asked, barrier, bot_lines, late, text, word};
 
 #[tokio::test(flavor = "multi_thread")]
@@ -146,4 +146,47 @@ async fn what_is_open_in_a_chat_that_is_gone_ends_without_a_word() {
         assert_eq!(stage.answer(&elsewhere).await, "elsewhere");
         assert!(bot_lines(&stage, &group).is_empty(), "{event_type}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_merged_turn_goes_on_for_the_others_when_one_is_taken_back() {
+    let bot = "[groups]\nstale = { after = \"10m\", then = \"merge\" }".to_owned();
+    let stage = Stage::with(Options { bot, ..Options::default() }).await;
+    stage.model.set_mode(Mode::script([late(3000, "all"), Turn::Stall]));
+    let chat = stage.sim.p2p("ann").chat_id;
+    for turn in [1, 2] {
+        let questions = ["one", "two"].map(|words| {
+            let old = Say { age_ms: 3_600_000, ..Say::new("ann", &chat, words) };
+            stage.sim.say(&old).unwrap()
+        });
+        asked(&stage, turn).await;
+        stage.verdict(&questions[1], "merged").await;
+        stage.sim.recalls(&questions[0]).unwrap();
+        if turn == 1 {
+            assert!(stage.answer(&questions[1]).await.ends_with("all"));
+        } else {
+            stage.sim.recalls(&questions[1]).unwrap();
+            stage.verdict(&questions[0], "recalled").await;
+        }
+    }
+    assert_eq!(bot_lines(&stage, &chat).len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_said_beside_the_bot_and_taken_back_is_given_to_nobody() {
+    let bot = "[groups]\nhistory = 3".to_owned();
+    let stage = Stage::with(Options { bot, ..Options::default() }).await;
+    let group = stage.sim.group("team", &["ann"]).chat_id;
+    let beside = ["the build is red", "my password"]
+        .map(|words| stage.sim.says("ann", &group, words).unwrap());
+    for message in &beside {
+        stage.verdict(message, "not_mentioned").await;
+    }
+    stage.sim.recalls(&beside[1]).unwrap();
+    assert!(stage.sim.pushed(PATIENCE).await);
+    let question = stage.sim.asks("ann", &group, "why?").unwrap();
+    stage.verdict(&question, "answered").await;
+    let request = stage.model.last_request();
+    assert_eq!(request.count_containing("the build is red"), 1);
+    assert_eq!(request.count_containing("my password"), 0);
 }

@@ -298,7 +298,15 @@ fn inbox(number: u64, content: &str) -> Change {
         AgentMessage::from_lark(bot.clone(), ChatId::new("oc_1"), trigger(number), sender, content);
     let accepted_at = Timestamp::from_millis(number);
     let admitted = AdmittedV1::default();
-    let row = InboxV1 { bot, message, lane: Lane::Session, accepted_at, closing: None, admitted };
+    let row = InboxV1 {
+        bot,
+        message,
+        lane: Lane::Session,
+        accepted_at,
+        closing: None,
+        admitted,
+        merged: Vec::new(),
+    };
     Change::PutInbox { turn: turn_id(number), row: Box::new(row) }
 }
 

@@ -33,6 +33,7 @@ pub(in crate::store) fn inbox_record(turn: TurnId) -> InboxV1 {
         accepted_at: Timestamp::from_millis(5),
         closing: None,
         admitted: AdmittedV1::default(),
+        merged: Vec::new(),
     }
 }
 
