@@ -179,7 +179,9 @@ impl Waiting {
         }
         drop(waiting);
         // Nothing is committed that would take them from the store.
-        forgotten.into_iter().for_each(|record| self.put(record));
+        for record in forgotten {
+            self.put(record);
+        }
         None
     }
 
