@@ -61,7 +61,8 @@ pub(super) fn render(
         .filter(|named| !named.everybody && !named.is(own))
         .map(Named::mention)
         .collect();
-    rendered.text = trim(&rendered.text).to_owned();
+    // No person types it, and what is behind it may be hidden from whoever reads on.
+    rendered.text = trim(&rendered.text).replace('\0', "");
     rendered
 }
 

@@ -113,6 +113,12 @@ fn what_is_no_json_is_kept_as_words() {
 }
 
 #[test]
+fn no_zero_byte_reaches_people_or_models() {
+    assert_eq!(render("text", r#"{"text":"a\u0000b"}"#, &[], None).text, "ab");
+    assert_eq!(render("post", "a\0b", &[], None).text, "ab");
+}
+
+#[test]
 fn every_other_type_is_named() {
     let shown = |kind: &str, content: Value| render(kind, &content.to_string(), &[], None).text;
     assert_eq!(shown("image", json!({"image_key": "k"})), "[image]");
