@@ -386,6 +386,24 @@ fn a_message_without_id_chat_or_time_is_undecodable() {
 }
 
 #[test]
+fn a_message_that_tells_no_time_is_known_again_under_a_new_event() {
+    let keys = |header_time: &str, message_time: Value| {
+        let body = changed("001_text_p2p.json", |body| {
+            body["header"]["create_time"] = json!(header_time);
+            body["event"]["message"]["create_time"] = message_time;
+        });
+        let Ok(Arrival::Message(incoming)) = decode_body(&body, Some(OWN)) else {
+            panic!("not a message")
+        };
+        incoming.keys
+    };
+    let (first, again) = (keys("1720000000000", Value::Null), keys("1720000009000", json!("")));
+    assert_eq!(first[0], again[0]);
+    // The same words a while later are not the same message.
+    assert_ne!(first[1], again[1]);
+}
+
+#[test]
 fn a_stale_message_is_noted_under_its_own_key() {
     let bot = BotName::new("assistant");
     let receiver = Receiver { bot: &bot, app_id: APP, own: None };

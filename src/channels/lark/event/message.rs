@@ -18,6 +18,8 @@ struct Facts {
     id: String,
     chat: String,
     time: Timestamp,
+    /// The time in the message's key: what a redelivery says anew has no place there.
+    key_time: Timestamp,
     message: WireMessage,
     sender: WireSender,
 }
@@ -34,6 +36,7 @@ fn facts(opened: Opened) -> Result<Facts, DecodeError> {
         id: message.message_id.take().ok_or(missing("no message_id"))?,
         chat: message.chat_id.take().ok_or(missing("no chat_id"))?,
         time: written.or(opened.head.created_at).ok_or(missing("no create_time"))?,
+        key_time: written.unwrap_or_default(),
         message,
         sender: event.sender.unwrap_or_default(),
     })
@@ -49,7 +52,7 @@ fn note_facts(facts: Facts, bot: &BotName, verdict: Verdict) -> Notice {
         channel: Channel::Lark,
         bot: bot.clone(),
         event_type: facts.event_type,
-        key: message_key(bot, facts.time, &facts.id),
+        key: message_key(bot, facts.key_time, &facts.id),
         subject: facts.id,
         verdict,
         news: News::Nothing,
@@ -97,7 +100,7 @@ fn incoming(
     let bot = receiver.bot.as_str();
     let content_key = ["content", bot, &facts.chat, sender.id.as_str(), &time, kind, content];
     let keys = vec![
-        message_key(receiver.bot, facts.time, &facts.id),
+        message_key(receiver.bot, facts.key_time, &facts.id),
         DedupKey::new(facts.time, &content_key),
     ];
     let addressing = Addressing {
