@@ -265,8 +265,9 @@ fn after_failure(error: &DeliverError, send: &SendV1, age: Duration, failures: u
             let cause = Next::Abandon(SendCause::GivenUp);
             if send.doubtful { Next::LookUp(Said::Never) } else { cause }
         }
+        // A platform that says "at once" again and again is not asked ever faster.
         Disposition::Retry { after } => {
-            Next::RetryAfter(after.unwrap_or_else(|| SEND_BACKOFF.after_failures(failures)))
+            Next::RetryAfter(after.unwrap_or_default().max(SEND_BACKOFF.after_failures(failures)))
         }
         // An earlier try may have arrived: a refusal does not say that it did not.
         Disposition::Reject | Disposition::Fatal if send.doubtful => {

@@ -36,6 +36,7 @@ fn error(disposition: Disposition, target_gone: bool) -> DeliverError {
 fn every_failure_has_its_consequence() {
     let retry = Disposition::Retry { after: None };
     let told = Disposition::Retry { after: Some(Duration::from_secs(7)) };
+    let at_once = Disposition::Retry { after: Some(Duration::ZERO) };
     let (reject, fatal) = (Disposition::Reject, Disposition::Fatal);
     let after = |millis| Next::RetryAfter(Duration::from_millis(millis));
     let (young, old) = (Duration::ZERO, DAY);
@@ -43,6 +44,7 @@ fn every_failure_has_its_consequence() {
         (retry, false, false, young, 1, after(500)),
         (retry, false, false, young, 3, after(2000)),
         (told, false, true, young, 1, after(7000)),
+        (at_once, false, false, young, 4, after(4000)),
         (retry, false, false, old, RETRIES_MIN - 1, after(4000)),
         (retry, false, true, old, RETRIES_MIN, Next::LookUp(Said::Never)),
         (told, false, false, old, RETRIES_MIN, Next::Abandon(SendCause::GivenUp)),

@@ -25,8 +25,9 @@ pub(super) const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 const ANSWER_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// The longest error text kept of the platform's, in characters.
 const MESSAGE_CHARS_MAX: usize = 200;
-/// The longest wait taken over from the platform.
-const RETRY_AFTER_MAX: Duration = Duration::from_secs(3600);
+/// The longest wait taken over from the platform. Its longest limit is a minute's: what says more
+/// is asked again then, and may say so again.
+const RETRY_AFTER_MAX: Duration = Duration::from_secs(300);
 /// The gateway's header that says how many seconds to wait.
 const HEADER_RATE_LIMIT_RESET: &str = "x-ogw-ratelimit-reset";
 
