@@ -315,10 +315,10 @@ fn ended(outcome: Outcome, epoch: u64) -> Ended {
             reason: if partial { "partial".to_owned() } else { String::new() },
             pairing: None,
         },
-        Outcome::Apologised { text } => Ended {
+        Outcome::Apologised { text, reason } => Ended {
             text: Some(text),
             verdict: Verdict::Failed,
-            reason: "no answer came out of the run".to_owned(),
+            reason,
             remember: Remember::Nothing,
             pairing: None,
         },

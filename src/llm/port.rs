@@ -95,6 +95,8 @@ pub enum Finish {
     Stop,
     /// It reached the longest reply.
     Length,
+    /// The provider held the rest back.
+    Filtered,
 }
 
 /// Tokens of one call, as the provider counts them; zero where it does not say.

@@ -5,7 +5,9 @@
 //! connection at once.
 
 use std::fmt;
-use std::time::Duration;
+use std::future::poll_fn;
+use std::task::Poll;
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use futures_util::StreamExt;
@@ -24,6 +26,10 @@ use crate::net::HttpFactory;
 const TEXT_BYTES_MAX: usize = 4 << 20;
 /// The longest arguments of one tool call, in bytes of JSON.
 const ARGUMENTS_BYTES_MAX: usize = 1 << 20;
+/// How long may be worked on the bytes of one event. The library searches a long line again with
+/// each piece of it, and tells nobody how long the line is: a server that never ends one would
+/// take this process's time for ever.
+const EVENT_WORK_MAX: Duration = Duration::from_millis(500);
 
 /// How to reach a model.
 #[derive(Clone, Debug)]
@@ -126,8 +132,8 @@ async fn read(
 ) -> Result<ModelReply, LlmError> {
     let mut text = String::new();
     let mut heard_anything = false;
-    while let Some(event) = stream.next().await {
-        match event.map_err(|error| failure::of(&error))? {
+    while let Some(event) = next_event(&mut stream).await {
+        match event? {
             ChatStreamEvent::Start => continue,
             ChatStreamEvent::Chunk(chunk) => {
                 if chunk.content.len() > TEXT_BYTES_MAX.saturating_sub(text.len()) {
@@ -160,6 +166,26 @@ async fn read(
     } else {
         failure::malformed("the answer is not an event stream")
     })
+}
+
+/// The next event, unless putting it together takes too much work.
+#[expect(clippy::disallowed_methods, reason = "measures work; nothing depends on the time of day")]
+async fn next_event(stream: &mut ChatStream) -> Option<Result<ChatStreamEvent, LlmError>> {
+    let mut worked = Duration::ZERO;
+    poll_fn(|context| {
+        let begun = Instant::now();
+        let polled = stream.poll_next_unpin(context);
+        worked += begun.elapsed();
+        match polled {
+            Poll::Pending if worked > EVENT_WORK_MAX => {
+                Poll::Ready(Some(Err(failure::malformed("the reply does not come in events"))))
+            }
+            other => {
+                other.map(|event| event.map(|event| event.map_err(|error| failure::of(&error))))
+            }
+        }
+    })
+    .await
 }
 
 fn reply(text: String, end: StreamEnd) -> ModelReply {

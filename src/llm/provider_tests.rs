@@ -209,6 +209,28 @@ async fn text_streams_to_the_sink_and_the_reply_holds_all_of_it() {
 }
 
 #[tokio::test]
+async fn a_reply_that_the_provider_holds_back_is_not_taken_for_a_whole_one() {
+    let begun = vec![delta(&json!({ "content": "half" })), finish("content_filter"), done()];
+    let (reply, _pieces) = ask(Script::Stream(begun)).await;
+    assert_eq!(reply.unwrap().finish, Finish::Filtered);
+}
+
+#[tokio::test]
+async fn a_reply_without_line_ends_is_given_up_before_it_takes_all_the_time() {
+    let mut pieces = vec![b"data: ".to_vec()];
+    pieces.extend((0..800).map(|_| vec![b'x'; 1 << 16]));
+    let server = serve(Script::Stream(pieces)).await;
+    let model = model_at(server.address, Duration::from_secs(30));
+    let error = model.complete(&request(), &mut Pieces::default()).await.unwrap_err();
+    assert_eq!(
+        (error.kind, error.text.as_str()),
+        (LlmErrorKind::Malformed, "the reply does not come in events")
+    );
+    let heard = server.heard.lock().unwrap();
+    assert!(!heard[0].0.contains_key("accept-encoding"), "nothing is to be packed");
+}
+
+#[tokio::test]
 async fn tool_calls_are_put_together_from_their_deltas() {
     let (reply, pieces) = ask(Script::Stream(vec![
         tool_delta(0, Some("a"), Some("search"), ""),

@@ -247,6 +247,7 @@ pub(super) fn calls(wire: Vec<WireCall>) -> Vec<ToolCall> {
 pub(super) fn finish(reason: Option<&StopReason>) -> Finish {
     match reason {
         Some(StopReason::MaxTokens(_)) => Finish::Length,
+        Some(StopReason::ContentFilter(_)) => Finish::Filtered,
         _ => Finish::Stop,
     }
 }

@@ -87,6 +87,8 @@ impl HttpFactory {
             .tls_backend_preconfigured(self.tls()?)
             .http1_only()
             .no_proxy()
+            // A small packed body can be a huge one, and limits count what is read.
+            .no_gzip()
             .redirect(reqwest::redirect::Policy::none())
             .connect_timeout(self.settings.connect_timeout)
             .timeout(timeout)

@@ -27,6 +27,8 @@ async fn fails(stage: &Stage, chat: &str, text: &str) -> String {
     stage.model.set_mode(Mode::Same(Turn::unauthorized()));
     let question = stage.sim.says("ann", chat, text).unwrap();
     stage.verdict(&question, "failed").await;
+    let why = stage.why(&question);
+    assert!(why["reason"].as_str().unwrap().starts_with("the model failed: "), "{why}");
     stage.model.set_mode(Mode::Echo);
     question
 }

@@ -140,11 +140,11 @@ impl AgentRunV1 {
                 return Ok(());
             }
             (Phase::Thinking, Input::ModelReplied { at, reply }) => work.replied(reply, at),
-            (Phase::Thinking, Input::ModelFailed { at, kind, retry_after, said, .. }) => {
-                work.said(said);
+            (Phase::Thinking, Input::ModelFailed { at, kind, text, retry_after, said }) => {
+                work.broke_off(&text, said);
                 work.failed(kind, retry_after, at)
             }
-            (Phase::Thinking, Input::Tick { at }) => work.begin_summary(at),
+            (Phase::Thinking, Input::Tick { at }) => work.time_is_over(at),
             (Phase::Acting { calls }, Input::ToolsFinished { at, results }) => {
                 if !results_match(calls, &results) {
                     return Err(illegal);

@@ -84,7 +84,7 @@ fn failed() -> Input {
 }
 
 fn failed_by(kind: LlmErrorKind, retry_after: Option<Duration>) -> Input {
-    Input::ModelFailed { at: at(3), kind, text: String::new(), retry_after, said: String::new() }
+    Input::ModelFailed { at: at(3), kind, text: "x".to_owned(), retry_after, said: String::new() }
 }
 
 fn broke_off(said: &str) -> Input {
@@ -256,8 +256,9 @@ fn without_any_work_the_end_is_an_honest_apology_with_a_reference() {
     let reference = spec.turn.to_string();
     let mut run = started(spec);
     run.apply(says("")).unwrap();
-    let Outcome::Apologised { text } = outcome(&run) else { panic!("no apology") };
+    let Outcome::Apologised { text, reason } = outcome(&run) else { panic!("no apology") };
     assert!(text.contains(&reference));
+    assert_eq!(reason, "the model's reply was empty");
 }
 
 #[test]
@@ -297,21 +298,39 @@ fn a_provider_that_asks_to_wait_is_waited_for_within_the_wall_time() {
 fn a_wrong_key_ends_the_run_at_once() {
     let mut run = started(spec(Source::User, 12));
     run.apply(failed_by(LlmErrorKind::Unauthorised, None)).unwrap();
-    assert!(matches!(outcome(&run), Outcome::Apologised { .. }));
+    let Outcome::Apologised { reason, .. } = outcome(&run) else { panic!("no apology") };
+    assert_eq!(reason, "the model failed: x");
+}
+
+#[test]
+fn a_run_whose_time_is_over_says_so_and_what_was_wrong_before() {
+    let mut run = started(spec(Source::User, 12));
+    run.apply(Input::Tick { at: at(180_000) }).unwrap();
+    let Outcome::Apologised { reason, .. } = outcome(&run) else { panic!("no apology") };
+    assert_eq!(reason, "its time was over");
+    let mut run = started(spec(Source::User, 12));
+    run.apply(failed()).unwrap();
+    run.apply(Input::Tick { at: at(180_000) }).unwrap();
+    let Outcome::Apologised { reason, .. } = outcome(&run) else { panic!("no apology") };
+    assert_eq!(reason, "its time was over; before that, the model failed: x");
 }
 
 #[test]
 fn an_answer_that_the_model_could_not_end_is_marked() {
-    let mut run = started(spec(Source::User, 12));
-    let reply = ModelReply {
-        text: "half an ans".to_owned(),
-        calls: Vec::new(),
-        finish: Finish::Length,
-        usage: Usage::default(),
-    };
-    run.apply(Input::ModelReplied { at: at(1), reply }).unwrap();
-    let Outcome::Answered { text, partial: true } = outcome(&run) else { panic!("not partial") };
-    assert!(text.contains("incomplete") && text.ends_with("half an ans"));
+    for finish in [Finish::Length, Finish::Filtered] {
+        let mut run = started(spec(Source::User, 12));
+        let reply = ModelReply {
+            text: "half an ans".to_owned(),
+            calls: Vec::new(),
+            finish,
+            usage: Usage::default(),
+        };
+        run.apply(Input::ModelReplied { at: at(1), reply }).unwrap();
+        let Outcome::Answered { text, partial: true } = outcome(&run) else {
+            panic!("{finish:?} is not partial")
+        };
+        assert!(text.contains("incomplete") && text.ends_with("half an ans"));
+    }
 }
 
 #[test]

@@ -139,6 +139,8 @@ pub enum Outcome {
     Apologised {
         /// The text.
         text: String,
+        /// Why there is none, for operators.
+        reason: String,
     },
     /// A person stopped it.
     Cancelled,

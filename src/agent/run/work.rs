@@ -85,6 +85,9 @@ pub(super) struct Work {
     /// The beginning of the last reply that broke off: better than nothing at the end.
     #[serde(default)]
     pub(super) said: String,
+    /// What last went wrong, for operators.
+    #[serde(default)]
+    pub(super) trouble: String,
     pub(super) log: Vec<CallLog>,
     pub(super) usage: Usage,
     pub(super) model_calls: u32,
@@ -107,6 +110,7 @@ impl Work {
             nudge: None,
             heard: Vec::new(),
             said: String::new(),
+            trouble: String::new(),
             log: Vec::new(),
             usage: Usage::default(),
             model_calls: 0,
@@ -116,7 +120,11 @@ impl Work {
     /// Exits first, then the next question to the model.
     pub(super) fn begin_round(&mut self, at: Timestamp) -> Phase {
         let is_late = at.since(self.started_at) >= self.spec.wall_time;
-        if is_late || self.iteration >= self.spec.iterations_max {
+        if is_late {
+            return self.time_is_over(at);
+        }
+        if self.iteration >= self.spec.iterations_max {
+            self.trouble = format!("no answer within {} rounds", self.spec.iterations_max);
             return self.begin_summary(at);
         }
         self.iteration += 1;
@@ -203,10 +211,10 @@ impl Work {
             self.messages.push(ChatMessage::Assistant { text, calls: Vec::new() });
             return self.begin_round(at);
         }
-        if reply.finish == Finish::Length {
-            return self.partial(&text);
+        match reply.finish {
+            Finish::Length | Finish::Filtered => self.partial(&text),
+            Finish::Stop => Phase::Finished { outcome: Outcome::Answered { text, partial: false } },
         }
-        Phase::Finished { outcome: Outcome::Answered { text, partial: false } }
     }
 
     /// An answer that was cut short, and says so.
@@ -229,6 +237,7 @@ impl Work {
     /// Neither text nor calls.
     fn empty(&mut self, at: Timestamp) -> Phase {
         self.empty_replies += 1;
+        "the model's reply was empty".clone_into(&mut self.trouble);
         let retries = match self.spec.source {
             Source::System => SYSTEM_EMPTY_RETRIES,
             Source::User => u32::from(self.spec.has_fallback),
@@ -241,8 +250,9 @@ impl Work {
         self.begin_summary(at)
     }
 
-    /// A reply broke off behind these words.
-    pub(super) fn said(&mut self, said: String) {
+    /// The model failed, perhaps behind these words.
+    pub(super) fn broke_off(&mut self, text: &str, said: String) {
+        self.trouble = format!("the model failed: {text}");
         if !said.trim().is_empty() {
             self.said = said;
         }
@@ -285,6 +295,16 @@ impl Work {
         }
     }
 
+    /// The wall time ends the run.
+    pub(super) fn time_is_over(&mut self, at: Timestamp) -> Phase {
+        let earlier = match self.trouble.as_str() {
+            "" => String::new(),
+            trouble => format!("; before that, {trouble}"),
+        };
+        self.trouble = format!("its time was over{earlier}");
+        self.begin_summary(at)
+    }
+
     /// A run that must end: with a summary if there is something to sum up.
     pub(super) fn begin_summary(&mut self, at: Timestamp) -> Phase {
         if self.log.iter().any(|call| call.succeeded) {
@@ -301,7 +321,8 @@ impl Work {
         }
         let reference = self.spec.turn.to_string();
         let text = Say::Apology { reference }.text(self.spec.locale);
-        Phase::Finished { outcome: Outcome::Apologised { text } }
+        let reason = self.trouble.clone();
+        Phase::Finished { outcome: Outcome::Apologised { text, reason } }
     }
 
     pub(super) fn summarised(&mut self, reply: &ModelReply) -> Phase {
