@@ -162,10 +162,6 @@ pub struct LookupError {
 /// Read-only questions to a platform, implemented by each channel.
 #[async_trait]
 pub trait Lookup: Send + Sync {
-    /// One message by its id; `None` if the platform says there is none.
-    async fn message(&self, bot: &BotName, id: &MessageId)
-    -> Result<Option<LookedUp>, LookupError>;
-
     /// Messages of a chat since `since`, oldest first, at most `limit`.
     async fn history(
         &self,

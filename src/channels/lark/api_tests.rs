@@ -376,24 +376,6 @@ async fn without_an_id_the_own_reactions_are_looked_for_on_every_page() {
 }
 
 #[tokio::test]
-async fn a_message_that_is_gone_is_none() {
-    let platform = Platform::start().await;
-    let api = platform.api(&testing::clock());
-    let get = "GET /open-apis/im/v1/messages/om_1";
-    let message = MessageId::new("om_1");
-    platform.on(get, 400, &json!({"code": 230_110, "msg": "deleted"}));
-    assert_eq!(api.get_message(&message).await, Ok(None));
-    platform.on(
-        get,
-        200,
-        &json!({"code": 0, "data": {"items": [{"message_id": "om_1", "deleted": true}]}}),
-    );
-    assert_eq!(api.get_message(&message).await, Ok(None));
-    platform.on(get, 400, &json!({"code": 230_050, "msg": "invisible"}));
-    assert!(api.get_message(&message).await.is_err());
-}
-
-#[tokio::test]
 async fn history_is_read_in_order_up_to_its_limit() {
     let platform = Platform::start().await;
     let api = platform.api(&testing::clock());

@@ -149,16 +149,6 @@ fn deliver_error(error: &ApiError) -> DeliverError {
 
 #[async_trait]
 impl Lookup for LarkOutlet {
-    async fn message(
-        &self,
-        bot: &BotName,
-        id: &MessageId,
-    ) -> Result<Option<LookedUp>, LookupError> {
-        let bot = self.bot(bot).ok_or_else(|| unknown(bot))?;
-        let record = bot.api().get_message(id).await.map_err(|error| lookup_error(&error))?;
-        Ok(record.map(|record| looked_up(bot.api(), record)))
-    }
-
     async fn history(
         &self,
         bot: &BotName,
@@ -169,7 +159,7 @@ impl Lookup for LarkOutlet {
         let bot = self.bot(bot).ok_or_else(|| unknown(bot))?;
         let records =
             bot.api().history(chat, since, limit).await.map_err(|error| lookup_error(&error))?;
-        Ok(all_looked_up(bot.api(), records))
+        Ok(looked_up(bot.api(), records))
     }
 
     async fn thread(
@@ -182,7 +172,7 @@ impl Lookup for LarkOutlet {
         let bot = self.bot(bot).ok_or_else(|| unknown(bot))?;
         let records =
             bot.api().thread(thread, since, limit).await.map_err(|error| lookup_error(&error))?;
-        Ok(all_looked_up(bot.api(), records))
+        Ok(looked_up(bot.api(), records))
     }
 
     async fn quoted(&self, bot: &BotName, id: &MessageId) -> Result<Option<Quoted>, LookupError> {
@@ -212,10 +202,6 @@ impl Lookup for LarkOutlet {
     }
 }
 
-fn all_looked_up(api: &LarkApi, records: Vec<MessageRecord>) -> Vec<LookedUp> {
-    records.into_iter().map(|record| looked_up(api, record)).collect()
-}
-
 /// The first record is the message itself.
 fn quoted(api: &LarkApi, records: &[MessageRecord]) -> Option<Quoted> {
     let message = records.first()?;
@@ -235,14 +221,15 @@ fn quoted(api: &LarkApi, records: &[MessageRecord]) -> Option<Quoted> {
     })
 }
 
-fn looked_up(api: &LarkApi, record: MessageRecord) -> LookedUp {
-    LookedUp {
+fn looked_up(api: &LarkApi, records: Vec<MessageRecord>) -> Vec<LookedUp> {
+    let looked_up = |record: MessageRecord| LookedUp {
         own: record.sender.as_deref().is_some_and(|id| api.is_own(id)),
         id: record.id,
         text: record.text,
         parent: record.parent,
         created_at: record.created_at,
-    }
+    };
+    records.into_iter().map(looked_up).collect()
 }
 
 pub(super) fn unknown(bot: &BotName) -> LookupError {

@@ -90,17 +90,20 @@ async fn a_bot_that_does_not_run_cannot_speak() {
 #[tokio::test]
 async fn own_messages_are_recognised_when_looked_up() {
     let (platform, outlet) = outlet().await;
+    let list = "GET /open-apis/im/v1/messages?container_id_type=chat&container_id=oc_1\
+                &start_time=0&sort_type=ByCreateTimeAsc&page_size=50";
     for (sender, own) in [(testing::APP, true), ("ou_other", false)] {
         platform.on(
-            &format!("GET {MESSAGE}"),
+            list,
             200,
             &json!({"code": 0, "data": {"items": [{
                 "message_id": "om_1", "msg_type": "text", "create_time": "1760000000000",
                 "sender": {"id": sender}, "body": {"content": "{\"text\":\"hi\"}"},
             }]}}),
         );
-        let found = outlet.message(&BotName::new("assistant"), &om_1()).await.unwrap().unwrap();
-        assert_eq!((found.own, found.text.as_str()), (own, "hi"));
+        let (bot, chat) = (BotName::new("assistant"), ChatId::new("oc_1"));
+        let found = outlet.history(&bot, &chat, Timestamp::default(), 1).await.unwrap();
+        assert_eq!((found[0].own, found[0].text.as_str()), (own, "hi"));
     }
 }
 

@@ -216,25 +216,6 @@ impl LarkApi {
         Ok(own)
     }
 
-    /// Reads one message; `None` if the platform says that it does not exist any more.
-    pub async fn get_message(
-        &self,
-        message: &MessageId,
-    ) -> Result<Option<MessageRecord>, ApiError> {
-        let path = ["im", "v1", "messages", message.as_str()];
-        let call = get(Endpoint::GetMessage, &path, &[]);
-        match self.call(&call).await {
-            // Of a merged forward it holds the whole tree; the message itself is the first.
-            Ok(answer) => {
-                let page = answers::page(&answer).ok_or(undecodable(call.endpoint))?;
-                let record = page.items.first().and_then(answers::message);
-                Ok(record.filter(|record| !record.deleted))
-            }
-            Err(error) if error.is_gone() => Ok(None),
-            Err(error) => Err(error),
-        }
-    }
-
     /// Reads a chat's messages since `since`, oldest first, at most `limit` (and a thousand).
     pub async fn history(
         &self,
