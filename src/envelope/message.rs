@@ -203,9 +203,6 @@ pub struct AgentMessage {
     /// The message that this one quotes or replies to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quotes: Option<MessageId>,
-    /// The first message of the thread it stands in, unless that is the one it quotes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub thread_root: Option<MessageId>,
     /// What only some readers know: the explicit preset, the language, channel details.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub metadata: BTreeMap<String, Value>,
@@ -241,7 +238,6 @@ impl AgentMessage {
             attachments: Vec::new(),
             mentions: Vec::new(),
             quotes: None,
-            thread_root: None,
             metadata: BTreeMap::new(),
             timestamp: Timestamp::default(),
             reply_fn: ReplyFn::to(destination),
@@ -311,7 +307,6 @@ impl AgentMessage {
             attachments: Vec::new(),
             mentions: Vec::new(),
             quotes: None,
-            thread_root: None,
             metadata: parent.metadata.clone(),
             timestamp: parent.timestamp,
             reply_fn: parent.reply_fn.clone(),

@@ -45,7 +45,7 @@ impl Default for Attention {
 
 /// The platform's name of the thread that a message is in.
 pub(super) fn thread_of(message: &AgentMessage) -> Option<&str> {
-    message.metadata.get("thread_id").and_then(serde_json::Value::as_str)
+    message.reply_fn.destination().thread.as_ref().map(|thread| thread.id.as_str())
 }
 
 fn talk(message: &AgentMessage) -> Talk {

@@ -73,6 +73,12 @@ impl Gateway {
     }
 }
 
+/// The first message of the thread that a message stands in, unless that is the one it quotes.
+fn thread_root(message: &AgentMessage) -> Option<&MessageId> {
+    let thread = message.reply_fn.destination().thread.as_ref()?;
+    thread.root.as_ref().filter(|root| message.quotes.as_ref() != Some(*root))
+}
+
 struct Search<'a> {
     gateway: &'a Gateway,
     lookup: &'a Arc<dyn Lookup>,
@@ -101,7 +107,7 @@ impl Search<'_> {
             }
         }
         let wanted = [
-            (ContextKind::ThreadRoot, self.message.thread_root.as_ref()),
+            (ContextKind::ThreadRoot, thread_root(self.message)),
             (ContextKind::Quote, self.message.quotes.as_ref()),
         ];
         let wanted = wanted.into_iter().filter_map(|(kind, id)| Some((kind, id?)));

@@ -125,10 +125,6 @@ fn incoming(
     message.attachments = rendered.attachments;
     message.mentions = rendered.mentions;
     message.quotes = facts.message.parent_id.as_deref().map(MessageId::new);
-    message.thread_root = facts.message.thread_id.as_ref().and_then(|_in_thread| {
-        let root = facts.message.root_id.as_deref();
-        root.filter(|root| Some(*root) != facts.message.parent_id.as_deref()).map(MessageId::new)
-    });
     let destination = message.reply_fn.destination_mut();
     destination.in_thread = facts.message.thread_id.is_some();
     destination.thread = facts.message.thread_id.as_ref().map(|id| Thread {
@@ -138,16 +134,8 @@ fn incoming(
     if chat_kind == ChatKind::Private {
         message = message.in_private();
     }
-    let details = [
-        ("message_type", &facts.message.message_type),
-        ("root_id", &facts.message.root_id),
-        ("thread_id", &facts.message.thread_id),
-        (METADATA_TENANT, &facts.tenant_key),
-    ];
-    for (name, value) in details {
-        if let Some(value) = value {
-            message.metadata.insert(name.to_owned(), Value::from(value.as_str()));
-        }
+    if let Some(tenant) = &facts.tenant_key {
+        message.metadata.insert(METADATA_TENANT.to_owned(), Value::from(tenant.as_str()));
     }
     Incoming { bot: receiver.bot.clone(), message, keys, addressing }
 }
