@@ -25,7 +25,6 @@ mod pairing;
 mod plan;
 mod press;
 mod recall;
-mod recent;
 mod recovery;
 mod replay;
 mod sessions;

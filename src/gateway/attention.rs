@@ -114,7 +114,7 @@ impl Attention {
 
     /// Whether this is the first warning about a chat.
     pub(super) fn warns(&self, message: &AgentMessage) -> bool {
-        self.warned.put(place(message), ()).is_none()
+        self.warned.insert(place(message))
     }
 
     /// Whether the sender of a late message should be told that it is dropped.

@@ -1,4 +1,5 @@
-//! A map that forgets: what was not touched for long goes when the map is full.
+//! A map, or set, that forgets: what was not put in for long goes when it is full. Lost with the
+//! process: what must outlast it is stored.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -51,6 +52,17 @@ impl<K: Eq + Hash, V: Clone> Bounded<K, V> {
     }
 }
 
+impl<K: Eq + Hash> Bounded<K, ()> {
+    /// Remembers it; `false` if it was known.
+    pub(super) fn insert(&self, key: K) -> bool {
+        self.put(key, ()).is_none()
+    }
+
+    pub(super) fn contains(&self, key: &K) -> bool {
+        self.get(key).is_some()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -76,5 +88,14 @@ mod tests {
         assert_eq!(map.get(&"a"), Some(2));
         map.remove(&"a");
         assert_eq!(map.get(&"a"), None);
+    }
+
+    #[test]
+    fn of_a_set_is_told_what_is_new() {
+        let set = Bounded::new(4);
+        assert!(set.insert(1) && set.insert(2) && !set.insert(1));
+        assert!(set.contains(&1) && !set.contains(&3));
+        set.remove(&1);
+        assert!(!set.contains(&1) && set.insert(1));
     }
 }

@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::admit::{Admission, Circumstances, MentionRule, admit, allows_chat};
 use super::attention::Attention;
 use super::bot::BotRuntime;
+use super::bounded::Bounded;
 use super::clearance::Facts;
 use super::decline::{Declined, UNCLEARED};
 use super::late::dropped;
@@ -22,7 +23,6 @@ use super::overheard::Overheard;
 use super::pairing::Pairings;
 use super::plan::SessionLocks;
 use super::recall::Recalls;
-use super::recent::Recent;
 use super::sessions::{Job, Seat, Sessions};
 use super::stop::Stop;
 use super::waiting::{Waiting, Waits, waits};
@@ -42,14 +42,14 @@ use crate::telemetry::{CallMeter, Event};
 const TURNS_AT_ONCE_MAX: usize = 4096;
 /// At most this many control commands, and as many deliveries, run beside the lines.
 const ASIDE_AT_ONCE_MAX: usize = 1024;
-/// So many of the bots' last messages are known as their own.
-const OWN_MESSAGES_MAX: usize = 10_000;
-/// So many of the last events without effect are known when they come again.
-const NOTICES_MAX: usize = 10_000;
-/// So many types of events are told apart in the log.
-const EVENT_TYPES_MAX: usize = 256;
-/// So many welcomed chats need not be looked up.
-const WELCOMED_MAX: usize = 10_000;
+/// At most so many of the bots' messages are known as their own: the last half for certain.
+const OWN_MESSAGES_MAX: usize = 20_000;
+/// At most so many events without effect are known when they come again: the last half for certain.
+const NOTICES_MAX: usize = 20_000;
+/// At most so many types of events are told apart in the log.
+const EVENT_TYPES_MAX: usize = 512;
+/// At most so many welcomed chats need not be looked up.
+const WELCOMED_MAX: usize = 20_000;
 
 /// What the gateway is built from.
 pub struct GatewayDeps {
@@ -104,13 +104,13 @@ pub(super) struct Shared {
     pub(super) started_at: Timestamp,
     pub(super) recalls: Recalls,
     /// What the bots said lately: some platforms tell them as if a person had.
-    pub(super) own_messages: Recent<(BotName, MessageId)>,
+    pub(super) own_messages: Bounded<(BotName, MessageId), ()>,
     /// Events without effect that came lately.
-    pub(super) notices: Recent<DedupKey>,
+    pub(super) notices: Bounded<DedupKey, ()>,
     /// The types of events that were logged.
-    pub(super) event_types: Recent<String>,
+    pub(super) event_types: Bounded<String, ()>,
     /// Chats that are known to be welcomed, by the keys of their records.
-    pub(super) welcomed: Recent<String>,
+    pub(super) welcomed: Bounded<String, ()>,
     /// Held from looking whether a chat is welcomed until it is.
     pub(super) welcoming: Mutex<()>,
     ids: TurnIds,
@@ -168,10 +168,10 @@ impl Gateway {
                 waiting: Waiting::default(),
                 started_at,
                 recalls: Recalls::default(),
-                own_messages: Recent::new(OWN_MESSAGES_MAX),
-                notices: Recent::new(NOTICES_MAX),
-                event_types: Recent::new(EVENT_TYPES_MAX),
-                welcomed: Recent::new(WELCOMED_MAX),
+                own_messages: Bounded::new(OWN_MESSAGES_MAX),
+                notices: Bounded::new(NOTICES_MAX),
+                event_types: Bounded::new(EVENT_TYPES_MAX),
+                welcomed: Bounded::new(WELCOMED_MAX),
                 welcoming: Mutex::default(),
                 ids: TurnIds::default(),
                 turns: Semaphore::new(TURNS_AT_ONCE_MAX),

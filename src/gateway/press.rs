@@ -22,7 +22,9 @@ impl Gateway {
             return say(Aside::PressLater, bot.locale, Tone::Error);
         }
         let told = format!("{}: {}", press.event_type, what(&press));
-        if !self.shared.notices.insert_all(press.keys.iter().copied()) {
+        // Every key is remembered, even if the first is known already.
+        let known = press.keys.iter().filter(|key| !self.shared.notices.insert(**key)).count();
+        if known > 0 {
             Event::Duplicate.emit();
             self.keep_note(&bot.name, press.subject, Verdict::Duplicate, &told);
             return say(Aside::PressUnknown, bot.locale, Tone::Warning);
