@@ -13,7 +13,7 @@ const TALK_WINDOW: Duration = Duration::from_secs(5 * 60);
 const LATE_NOTICE_EVERY: Duration = Duration::from_secs(10 * 60);
 /// How many talks, chats and names are remembered.
 const REMEMBERED_MAX: usize = 10_000;
-/// How many own messages are remembered, so that replies to them are known.
+/// How many of the bots' own messages are remembered.
 const SPOKEN_MAX: usize = 50_000;
 
 /// The place of a talk: bot, chat, thread, person.
@@ -79,8 +79,7 @@ impl Attention {
     pub(super) fn is_in_talk(&self, incoming: &Incoming, now: Timestamp) -> bool {
         let message = &incoming.message;
         if let Some(quoted) = &message.quotes {
-            let bot = incoming.bot.clone();
-            return self.spoken.get(&(bot, quoted.clone())).is_some();
+            return self.is_own(&incoming.bot, quoted);
         }
         let names_others = !message.mentions.is_empty() || incoming.addressing.mentions_all;
         let last = self.talks.get(&talk(message));
@@ -108,8 +107,13 @@ impl Attention {
     }
 
     /// Remembers a message of the bot.
-    pub(super) fn spoke(&self, bot: &BotName, message: &MessageId) {
-        self.spoken.put((bot.clone(), message.clone()), ());
+    pub(super) fn spoke(&self, bot: &BotName, message: MessageId) {
+        self.spoken.insert((bot.clone(), message));
+    }
+
+    /// Whether a message is the bot's own: some platforms tell of it as if a person had sent it.
+    pub(super) fn is_own(&self, bot: &BotName, message: &MessageId) -> bool {
+        self.spoken.contains(&(bot.clone(), message.clone()))
     }
 
     /// Whether this is the first warning about a chat.

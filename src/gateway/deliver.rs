@@ -43,20 +43,28 @@ impl Gateway {
             outlet: Arc::clone(outlet),
             lookup: sending.bot.lookups.get(&channel).map(Arc::clone),
         });
-        let mut settled: Vec<SendV1> = Vec::new();
+        let (mut settled, mut sent) = (Vec::<SendV1>::new(), Vec::new());
         for (number, mut send) in self.shared.store.sends(sending.turn).await? {
-            if !is_settled(&send) {
+            let was_settled = is_settled(&send);
+            if !was_settled {
                 let mut part = Part { number, send: &mut send, earlier: &settled };
                 match &way {
                     Some(way) => self.settle(sending, way, &mut part).await?,
                     None => abandon_without_way(&mut send),
                 }
+            }
+            if let Some(id) = &send.delivered_id {
+                // Before anything else: the platform may tell of it as of somebody's message.
+                let message = MessageId::new(id.as_str());
+                self.shared.attention.spoke(&sending.bot.name, message.clone());
+                sent.push(message);
+            }
+            if !was_settled {
                 self.put_send(sending.turn, number, &send).await?;
             }
             settled.push(send);
         }
-        let sent = settled.iter().filter_map(|send| send.delivered_id.clone());
-        Ok((closing(planned, &settled), sent.map(MessageId::new).collect()))
+        Ok((closing(planned, &settled), sent))
     }
 
     pub(super) async fn put_send(

@@ -28,7 +28,7 @@ use super::stop::Stop;
 use super::waiting::{Waiting, Waits, waits};
 use crate::agent::Halt;
 use crate::base::id::TurnIds;
-use crate::base::{BotName, Clock, Faults, MessageId, Say, SessionKey, Timestamp, TurnId, Verdict};
+use crate::base::{BotName, Clock, Faults, Say, SessionKey, Timestamp, TurnId, Verdict};
 use crate::envelope::{
     AgentMessage, Arrival, ChatKind, DedupKey, Incoming, Inlet, InletError, News, Press,
     PressReply, Submitted,
@@ -42,8 +42,6 @@ use crate::telemetry::{CallMeter, Event};
 const TURNS_AT_ONCE_MAX: usize = 4096;
 /// At most this many control commands, and as many deliveries, run beside the lines.
 const ASIDE_AT_ONCE_MAX: usize = 1024;
-/// At most so many of the bots' messages are known as their own: the last half for certain.
-const OWN_MESSAGES_MAX: usize = 20_000;
 /// At most so many events without effect are known when they come again: the last half for certain.
 const NOTICES_MAX: usize = 20_000;
 /// At most so many types of events are told apart in the log.
@@ -103,8 +101,6 @@ pub(super) struct Shared {
     pub(super) waiting: Waiting,
     pub(super) started_at: Timestamp,
     pub(super) recalls: Recalls,
-    /// What the bots said lately: some platforms tell them as if a person had.
-    pub(super) own_messages: Bounded<(BotName, MessageId), ()>,
     /// Events without effect that came lately.
     pub(super) notices: Bounded<DedupKey, ()>,
     /// The types of events that were logged.
@@ -168,7 +164,6 @@ impl Gateway {
                 waiting: Waiting::default(),
                 started_at,
                 recalls: Recalls::default(),
-                own_messages: Bounded::new(OWN_MESSAGES_MAX),
                 notices: Bounded::new(NOTICES_MAX),
                 event_types: Bounded::new(EVENT_TYPES_MAX),
                 welcomed: Bounded::new(WELCOMED_MAX),

@@ -210,7 +210,7 @@ impl Gateway {
     pub(super) fn withdrawn(&self, bot: &BotName, message: &MessageId) -> Option<ClosingV1> {
         let (verdict, reason) = if self.shared.recalls.contains(bot, message) {
             (Verdict::Recalled, "")
-        } else if self.shared.own_messages.contains(&(bot.clone(), message.clone())) {
+        } else if self.shared.attention.is_own(bot, message) {
             (Verdict::Filtered, "the bot's own message")
         } else {
             return None;

@@ -151,9 +151,6 @@ impl Gateway {
         self.shared.faults.at("send.after");
         match result {
             Ok(delivered) => {
-                // Before anything else: the platform may tell of it as of somebody's message.
-                let own = (sending.bot.name.clone(), MessageId::new(delivered.id.as_str()));
-                self.shared.own_messages.insert(own);
                 send.state = SendState::Confirmed;
                 send.delivered_id = Some(delivered.id).filter(|id| !id.is_empty());
                 Ok(())

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 
-use super::admit::MentionRule;
 use super::bot::BotRuntime;
 use super::deliver::Sending;
 use super::flow::Gateway;
@@ -121,11 +120,6 @@ impl Gateway {
         }
         let sending = Sending { bot: &bot, turn: job.turn, row: &job.row, stop: job.stop.token() };
         let (closing, sent) = self.deliver(&sending).await?;
-        if bot.rules.mention == MentionRule::Smart {
-            for message in &sent {
-                self.shared.attention.spoke(&bot.name, message);
-            }
-        }
         if let Some(working) = working {
             working.end().await;
         }
