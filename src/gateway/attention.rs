@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::bounded::Bounded;
 use crate::base::{BotName, ChatId, MessageId, SessionKey, Timestamp, UserId};
-use crate::envelope::{AgentMessage, ChatKind, Incoming, Relation, SenderKind};
+use crate::envelope::{AgentMessage, Incoming, Relation, SenderKind};
 
 /// A person who asked goes on talking to the bot for so long without naming it.
 const TALK_WINDOW: Duration = Duration::from_secs(5 * 60);
@@ -92,14 +92,14 @@ impl Attention {
     }
 
     /// Remembers that a message became a turn.
-    pub(super) fn accepted(&self, message: &AgentMessage, kind: ChatKind, now: Timestamp) {
+    pub(super) fn accepted(&self, message: &AgentMessage, now: Timestamp) {
         match message.sender.kind {
             SenderKind::Agent => {
                 let turns = self.bot_turns(message);
                 self.bot_turns.put(place(message), turns + 1);
             }
             SenderKind::User | SenderKind::System => {
-                if kind == ChatKind::Group {
+                if !message.is_private() {
                     self.talks.put(talk(message), now);
                 }
             }

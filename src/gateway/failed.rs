@@ -31,7 +31,7 @@ pub(super) struct FailedV1 {
 
 /// Of a turn that was kept without its admission nobody knows whether its sender was let in.
 const fn uncleared() -> AdmittedV1 {
-    AdmittedV1 { standing: Standing::Unclear { may_pair: false }, in_group: false, again: false }
+    AdmittedV1 { standing: Standing::Unclear { may_pair: false }, again: false }
 }
 
 impl Kept for FailedV1 {
@@ -97,7 +97,7 @@ mod tests {
             accepted_at: Timestamp::default(),
             closing: None,
             merged: Vec::new(),
-            admitted: AdmittedV1 { standing: Standing::Admin, in_group: true, again: false },
+            admitted: AdmittedV1 { standing: Standing::Admin, again: false },
         };
         let closing = ClosingV1 { verdict: Verdict::Failed, reason: String::new() };
         FailedV1::of(&row, &closing, Timestamp::default()).unwrap()
@@ -106,10 +106,7 @@ mod tests {
     #[test]
     fn a_failed_turn_is_kept_with_what_admission_found_out() {
         let admitted = kept().admitted;
-        assert_eq!(
-            admitted,
-            AdmittedV1 { standing: Standing::Admin, in_group: true, again: false }
-        );
+        assert_eq!(admitted, AdmittedV1 { standing: Standing::Admin, again: false });
     }
 
     #[test]

@@ -30,8 +30,8 @@ use crate::agent::Halt;
 use crate::base::id::TurnIds;
 use crate::base::{BotName, Clock, Faults, Say, SessionKey, Timestamp, TurnId, Verdict};
 use crate::envelope::{
-    AgentMessage, Arrival, ChatKind, DedupKey, Incoming, Inlet, InletError, News, Press,
-    PressReply, Submitted,
+    AgentMessage, Arrival, DedupKey, Incoming, Inlet, InletError, News, Press, PressReply,
+    Submitted,
 };
 use crate::routing::Classifier;
 use crate::store::{Acceptance, AdmittedV1, Change, InboxV1, Lane, NoteV1, Store};
@@ -237,18 +237,16 @@ impl Gateway {
                 return Ok(self.no_work(&bot.name, subject, verdict, reason));
             }
         };
-        let chat_kind = incoming.addressing.chat_kind;
         let mut message = incoming.message;
         message.session.id = bot.session_of(&message);
         let lane = self.lane_of(&message);
         let mut row = self.row(message, lane);
         row.admitted.standing = standing;
-        row.admitted.in_group = chat_kind == ChatKind::Group;
         let matters = bot.rules.mention == MentionRule::Smart || bot.rules.hears_bots;
         let remembered = matters.then(|| row.message.clone());
         let submitted = self.accept_row(&bot, &incoming.keys, row).await?;
         if let (Some(message), Submitted::Accepted(_)) = (remembered, &submitted) {
-            self.shared.attention.accepted(&message, chat_kind, now);
+            self.shared.attention.accepted(&message, now);
         }
         Ok(submitted)
     }

@@ -4,7 +4,7 @@
 //! it does not grow. One task writes and reads them: what was said before a question is there when
 //! the question is asked, and nobody waits for the writing. The last few may be lost in a crash.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -66,18 +66,16 @@ enum Ask {
     Read { place: String, answer: oneshot::Sender<Vec<OverheardV1>> },
 }
 
-/// The way to the task that keeps what is overheard.
-#[derive(Debug)]
+/// The way to the task that keeps what is overheard, once that runs.
+#[derive(Debug, Default)]
 pub(super) struct Overheard {
-    asks: mpsc::Sender<Ask>,
-    /// Until the task takes it.
-    waiting: Mutex<Option<mpsc::Receiver<Ask>>>,
+    asks: OnceLock<mpsc::Sender<Ask>>,
 }
 
-impl Default for Overheard {
-    fn default() -> Self {
-        let (asks, waiting) = mpsc::channel(WAITING_MAX);
-        Self { asks, waiting: Mutex::new(Some(waiting)) }
+impl Overheard {
+    /// Asks without waiting. `false`: too much waits already.
+    fn ask(&self, ask: Ask) -> bool {
+        self.asks.get().is_none_or(|asks| asks.try_send(ask).is_ok())
     }
 }
 
@@ -91,15 +89,16 @@ fn place_of(message: &AgentMessage) -> String {
 impl Gateway {
     /// Starts the task. Without it nothing is kept.
     pub(super) fn start_overhearing(&self) {
-        let waiting = &self.shared.overheard.waiting;
-        let asks = waiting.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let Some(asks) = asks else { return };
+        let (asks, waiting) = mpsc::channel(WAITING_MAX);
+        if self.shared.overheard.asks.set(asks).is_err() {
+            return;
+        }
         let keeper = Keeper {
             store: Arc::clone(&self.shared.store),
             next: Bounded::new(PLACES_MAX),
             drain: self.drain().clone(),
         };
-        self.shared.tasks.spawn("overheard", keeper.run(asks));
+        self.shared.tasks.spawn("overheard", keeper.run(waiting));
     }
 
     /// Keeps a message that was not for the bot.
@@ -118,7 +117,7 @@ impl Gateway {
             text: ellipsis(&message.content, LINE_CHARS_MAX),
         };
         let keep = Ask::Keep { place: place_of(message), slots, said };
-        if self.shared.overheard.asks.try_send(keep).is_err() {
+        if !self.shared.overheard.ask(keep) {
             tracing::debug!("what was overheard is not kept: too much waits to be written");
         }
     }
@@ -130,7 +129,7 @@ impl Gateway {
             return;
         }
         let forget = Ask::Forget { chat: format!("{}/{chat}/", bot.name), message };
-        if self.shared.overheard.asks.try_send(forget).is_err() {
+        if !self.shared.overheard.ask(forget) {
             tracing::debug!("what was taken back is not deleted: too much waits to be written");
         }
     }
@@ -147,7 +146,7 @@ impl Gateway {
         let (answer, answered) = oneshot::channel();
         let read = Ask::Read { place: place_of(message), answer };
         let asked = async {
-            self.shared.overheard.asks.send(read).await.ok()?;
+            self.shared.overheard.asks.get()?.send(read).await.ok()?;
             answered.await.ok()
         };
         let mut said = tokio::time::timeout(PATIENCE, asked).await.ok()??;

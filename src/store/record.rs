@@ -53,8 +53,6 @@ impl InboxV1 {
 pub struct AdmittedV1 {
     /// What its sender may do.
     pub standing: Standing,
-    /// It was written in a group.
-    pub in_group: bool,
     /// It was worked on before, in a turn that failed.
     pub again: bool,
 }

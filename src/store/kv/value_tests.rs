@@ -1,7 +1,9 @@
 use serde_json::json;
 
 use super::*;
-use crate::store::record::{InboxV1, LedgerV1, NoteV1, ReceiptV1, SendV1, SessionV1};
+use crate::store::record::{
+    AdmittedV1, InboxV1, LedgerV1, NoteV1, ReceiptV1, SendV1, SessionV1, Standing,
+};
 
 /// The bytes are what version 1 wrote. They are never changed: a record type that no longer reads
 /// them, or reads something else, breaks the data of everybody.
@@ -36,6 +38,19 @@ fn old_inbox_rows_are_read() {
         r#""reply_fn":{"bot":"b","channel":"http","chat":"c","in_thread":true}},"#,
         r#""lane":"delivery","accepted_at":0}"#
     ));
+}
+
+#[test]
+fn of_old_inbox_rows_what_is_kept_no_more_is_passed_over() {
+    let old = concat!(
+        r#"{"bot":"b","message":{"id":"m","content":"","channel":"lark","session":{"id":"s"},"#,
+        r#""sender":{"id":"u","kind":"user"},"thread_root":"om_0","timestamp":0,"reply_fn":"#,
+        r#"{"bot":"b","channel":"lark","chat":"c"}},"lane":"session","accepted_at":0,"#,
+        r#""admitted":{"standing":"admin","in_group":true,"again":true}}"#
+    );
+    let row: InboxV1 = decode("old", &[&[1], old.as_bytes()].concat()).unwrap();
+    let admitted = AdmittedV1 { standing: Standing::Admin, again: true };
+    assert_eq!((row.admitted, row.message.id.as_str()), (admitted, "m"));
 }
 
 #[test]
