@@ -18,6 +18,7 @@ mod flow;
 mod journal;
 mod late;
 mod lookups;
+mod names;
 mod notice;
 mod outbox;
 mod overheard;

@@ -14,7 +14,6 @@ mod forward;
 #[cfg(feature = "test-support")]
 pub mod fuzzing;
 mod identity;
-mod names;
 mod outlet;
 mod people;
 mod settings;

@@ -176,6 +176,13 @@ pub struct Mention {
     pub name: String,
 }
 
+impl Mention {
+    /// The id of somebody who is mentioned by it for want of a name.
+    pub fn unnamed(&self) -> Option<&UserId> {
+        self.id.as_ref().filter(|id| id.as_str() == self.name)
+    }
+}
+
 /// One message to the engine.
 ///
 /// Serialisable, because the durable inbox holds it; the inbox record carries the version.

@@ -190,9 +190,6 @@ pub trait Lookup: Send + Sync {
         carrier: &MessageId,
         attachment: &Attachment,
     ) -> Result<Resource, ResourceError>;
-
-    /// The name of a person; `None` if it cannot be found out now.
-    async fn name(&self, bot: &BotName, user: &UserId) -> Option<String>;
 }
 
 /// A question about people that a platform answers with ids.
@@ -212,7 +209,7 @@ pub trait People: Send + Sync {
     /// The ids that answer a question.
     async fn ids(&self, bot: &BotName, fact: &Fact) -> Result<Vec<String>, LookupError>;
 
-    /// The names of people; who is not known is left out.
+    /// The names of people, ten at most; who is not known is left out.
     async fn names(
         &self,
         bot: &BotName,

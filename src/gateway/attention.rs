@@ -11,7 +11,7 @@ use crate::envelope::{AgentMessage, Incoming, Relation, SenderKind};
 const TALK_WINDOW: Duration = Duration::from_secs(5 * 60);
 /// Of late messages that are dropped, one in this time is answered with the reason.
 const LATE_NOTICE_EVERY: Duration = Duration::from_secs(10 * 60);
-/// How many talks, chats and names are remembered.
+/// How many talks and chats are remembered.
 const REMEMBERED_MAX: usize = 10_000;
 /// How many of the bots' own messages are remembered.
 const SPOKEN_MAX: usize = 50_000;
@@ -27,7 +27,6 @@ pub(super) struct Attention {
     bot_turns: Bounded<(BotName, ChatId), usize>,
     warned: Bounded<(BotName, ChatId), ()>,
     late: Bounded<(SessionKey, UserId), Timestamp>,
-    names: Bounded<UserId, String>,
 }
 
 impl Default for Attention {
@@ -38,7 +37,6 @@ impl Default for Attention {
             bot_turns: Bounded::new(REMEMBERED_MAX),
             warned: Bounded::new(REMEMBERED_MAX),
             late: Bounded::new(REMEMBERED_MAX),
-            names: Bounded::new(REMEMBERED_MAX),
         }
     }
 }
@@ -63,11 +61,6 @@ impl Attention {
     /// Takes notice of an arrival, before anything is decided about it.
     pub(super) fn hears(&self, incoming: &Incoming) {
         let message = &incoming.message;
-        for mention in &message.mentions {
-            if let Some(id) = &mention.id {
-                self.names.put(id.clone(), mention.name.clone());
-            }
-        }
         if message.sender.kind == SenderKind::User && incoming.addressing.sender != Relation::Itself
         {
             self.bot_turns.remove(&place(message));
@@ -134,15 +127,5 @@ impl Attention {
     /// The sender of a late message was not told after all.
     pub(super) fn takes_back_late(&self, message: &AgentMessage) {
         self.late.remove(&(message.session.id.clone(), message.sender.id.clone()));
-    }
-
-    /// What a person is called, as far as mentions and look-ups told.
-    pub(super) fn name(&self, person: &UserId) -> Option<String> {
-        self.names.get(person)
-    }
-
-    /// Remembers what a person is called.
-    pub(super) fn learn_name(&self, person: UserId, name: String) {
-        self.names.put(person, name);
     }
 }

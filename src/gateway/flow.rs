@@ -17,6 +17,7 @@ use super::bounded::Bounded;
 use super::clearance::Facts;
 use super::decline::{Declined, UNCLEARED};
 use super::late::dropped;
+use super::names::Names;
 use super::notice::not_accepted;
 use super::outbox::OutboxSink;
 use super::overheard::Overheard;
@@ -95,6 +96,7 @@ pub(super) struct Shared {
     pub(super) sessions: Sessions,
     pub(super) session_locks: SessionLocks,
     pub(super) attention: Attention,
+    pub(super) names: Names,
     pub(super) facts: Facts,
     pub(super) pairings: Pairings,
     pub(super) overheard: Overheard,
@@ -158,6 +160,7 @@ impl Gateway {
                 sessions: Sessions::default(),
                 session_locks: SessionLocks::default(),
                 attention: Attention::default(),
+                names: Names::default(),
                 facts: Facts::default(),
                 pairings: Pairings::default(),
                 overheard: Overheard::default(),
@@ -216,6 +219,7 @@ impl Gateway {
         }
         let now = self.shared.clock.now();
         self.shared.attention.hears(&incoming);
+        self.shared.names.hears(&incoming.message, now);
         let circumstances = self.circumstances(&incoming, now);
         let waits = waits(&incoming, &bot.rules, &circumstances);
         // A file that comes too late is treated like any message that does.

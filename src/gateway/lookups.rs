@@ -8,18 +8,16 @@
 mod compose;
 mod decode;
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::{join, join_all};
-use tokio::sync::oneshot;
 
 use super::bot::BotRuntime;
 use super::flow::Gateway;
 use super::sessions::Job;
 use super::turn::TurnError;
-use crate::base::{Locale, MessageId, UserId};
+use crate::base::{Locale, MessageId};
 use crate::envelope::{
     AgentMessage, Attachment, AttachmentKind, Context, ContextKind, Lookup, ResourceError,
 };
@@ -29,14 +27,10 @@ use compose::{Fetched, Opened, OpenedFile};
 const MESSAGES_TIME_MAX: Duration = Duration::from_secs(3);
 /// Files are waited for so long, all of them together.
 const FILES_TIME_MAX: Duration = Duration::from_secs(5);
-/// Names are waited for so long; meanwhile the id does.
-const NAMES_TIME_MAX: Duration = Duration::from_secs(1);
 /// At most this many files are downloaded for one question.
 const FILES_MAX: usize = 5;
 /// At most this many forwards are read for one question.
 const FORWARDS_MAX: usize = 5;
-/// At most this many people's names are asked for.
-const NAMES_MAX: usize = 10;
 
 /// What was found out beside a question.
 #[derive(Debug, Default)]
@@ -91,7 +85,8 @@ impl Search<'_> {
         let fetched = self.messages().await;
         let wanted = compose::attachments(self.message, &fetched);
         let people = compose::nameless(self.message, &fetched);
-        let (opened, names) = join(self.files(wanted), self.names(people)).await;
+        let (opened, names) =
+            join(self.files(wanted), self.gateway.names_of(self.bot, &people)).await;
         compose::beside(self.message, &fetched, &opened, &names, locale)
     }
 
@@ -156,27 +151,5 @@ impl Search<'_> {
                 text: format!("no answer within {} s", FILES_TIME_MAX.as_secs()),
             }),
         }
-    }
-
-    /// The names of people, as far as they come in time. Who is asked about is asked about to the
-    /// end, so that the next turn has the name.
-    async fn names(&self, people: Vec<UserId>) -> HashMap<UserId, String> {
-        let asking = people.into_iter().take(NAMES_MAX).map(|person| {
-            let (found, name) = oneshot::channel();
-            let (lookup, bot) = (Arc::clone(self.lookup), self.bot.name.clone());
-            let (asked, drain) = (person.clone(), self.gateway.drain().clone());
-            self.gateway.shared.tasks.spawn("name", async move {
-                tokio::select! {
-                    () = drain.cancelled() => {}
-                    // Nobody may wait for it any more.
-                    name = lookup.name(&bot, &asked) => drop(found.send(name)),
-                }
-            });
-            async move {
-                let name = tokio::time::timeout(NAMES_TIME_MAX, name).await.ok()?.ok()??;
-                Some((person, name))
-            }
-        });
-        join_all(asking).await.into_iter().flatten().collect()
     }
 }

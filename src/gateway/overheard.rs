@@ -37,8 +37,6 @@ const SLOTS_MAX: usize = 1000;
 const FORGET_SLOTS_MAX: usize = 10_000;
 /// Context is a nicety: a question waits for it no longer than this.
 const PATIENCE: Duration = Duration::from_secs(3);
-/// A question asks the platform for at most so many names.
-const NAMES_MAX: usize = 10;
 
 /// One message beside the bot, under `<bot>/<chat>/<thread>/<slot>`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -155,32 +153,9 @@ impl Gateway {
         if said.is_empty() {
             return None;
         }
-        self.learn_names(bot, &said).await;
-        Some(in_words(&said, |speaker| self.shared.attention.name(speaker)))
-    }
-
-    /// Asks the platform for names that no mention told. Who has none stays a number.
-    async fn learn_names(&self, bot: &BotRuntime, said: &[OverheardV1]) {
-        let Some(people) = &bot.people else { return };
-        let mut unknown: Vec<UserId> = Vec::new();
-        for line in said {
-            let is_new = self.shared.attention.name(&line.speaker).is_none();
-            if is_new && !unknown.contains(&line.speaker) && unknown.len() < NAMES_MAX {
-                unknown.push(line.speaker.clone());
-            }
-        }
-        if unknown.is_empty() {
-            return;
-        }
-        match tokio::time::timeout(PATIENCE, people.names(&bot.name, &unknown)).await {
-            Ok(Ok(names)) => {
-                for (person, name) in names {
-                    self.shared.attention.learn_name(person, name);
-                }
-            }
-            Ok(Err(error)) => Event::SideEffectFailed { what: "names", error: &error }.emit(),
-            Err(_late) => Event::SideEffectFailed { what: "names", error: &"no answer" }.emit(),
-        }
+        let speakers: Vec<UserId> = said.iter().map(|line| line.speaker.clone()).collect();
+        let names = self.names_of(bot, &speakers).await;
+        Some(in_words(&said, |speaker| names.get(speaker).cloned()))
     }
 }
 

@@ -3,7 +3,7 @@
 use larkspur::playground::{Endpoint, FaultAction, FaultRule, Say};
 
 use crate::llm_script::{Mode, Turn};
-use crate::stage::Stage;
+use crate::stage::{Options, Stage};
 use crate::talk::{asked, bot_lines, context, until};
 
 #[tokio::test(flavor = "multi_thread")]
@@ -78,10 +78,26 @@ async fn a_plain_question_asks_the_platform_nothing() {
     let group = stage.sim.group("team", &["ann", "ben"]).chat_id;
     let question = stage.sim.asks("ann", &group, "tell @{ben} hello").unwrap();
     stage.verdict(&question, "answered").await;
-    for endpoint in [Endpoint::Get, Endpoint::User, Endpoint::Resource] {
+    for endpoint in [Endpoint::Get, Endpoint::UserNames, Endpoint::Resource] {
         assert!(stage.sim.calls(endpoint).is_empty(), "{endpoint:?}");
     }
     assert_eq!(context(&stage), "");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_was_mentioned_by_name_is_asked_about_nowhere() {
+    let bot = "[groups]\nhistory = 0".to_owned();
+    let stage = Stage::with(Options { bot, ..Options::default() }).await;
+    let group = stage.sim.group("team", &["ann", "ben"]).chat_id;
+    stage.sim.change_user("ben", |user| user.name = "Ben Lee".to_owned());
+    let mention = stage.sim.says("ann", &group, "@{ben} is it done?").unwrap();
+    stage.verdict(&mention, "not_mentioned").await;
+    let quoted = stage.sim.says("ben", &group, "ship it").unwrap();
+    let ask = Say::new("ann", &group, "who said that?").to_bot().replying_to(&quoted);
+    let question = stage.sim.say(&ask).unwrap();
+    stage.verdict(&question, "answered").await;
+    assert!(context(&stage).contains("from=\"Ben Lee\""), "{}", context(&stage));
+    assert!(stage.sim.calls(Endpoint::UserNames).is_empty());
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -7,7 +7,6 @@ use std::sync::{Arc, PoisonError, RwLock};
 use super::api::{LarkApi, LarkApp, LarkDeps};
 use super::crypto::EnvelopeKey;
 use super::identity::Identity;
-use super::names::Names;
 use super::settings::{LarkBotSettings, SettingsError};
 use crate::base::{BotName, Secret};
 
@@ -20,7 +19,6 @@ pub struct LarkBot {
     signing_key: Secret,
     verification_token: Secret,
     identity: Arc<Identity>,
-    names: Names,
     api: LarkApi,
 }
 
@@ -37,7 +35,6 @@ impl LarkBot {
             app_secret: settings.app_secret,
             base_url: settings.base_url,
         };
-        let names = Names::new(Arc::clone(&deps.clock));
         let api = LarkApi::new(app, deps, Arc::clone(&identity))?;
         Ok(Self {
             name: settings.bot,
@@ -46,7 +43,6 @@ impl LarkBot {
             signing_key: settings.encrypt_key,
             verification_token: settings.verification_token,
             identity,
-            names,
             api,
         })
     }
@@ -69,10 +65,6 @@ impl LarkBot {
     /// The client of the bot's app.
     pub fn api(&self) -> &LarkApi {
         &self.api
-    }
-
-    pub(super) fn names(&self) -> &Names {
-        &self.names
     }
 
     pub(super) fn envelope_key(&self) -> &EnvelopeKey {

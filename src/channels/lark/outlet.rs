@@ -195,11 +195,6 @@ impl Lookup for LarkOutlet {
             .map_err(|error| ResourceError { code: error.code(), text: error.to_string() })?;
         Ok(Resource { bytes: fetched.bytes, length: fetched.length })
     }
-
-    async fn name(&self, bot: &BotName, user: &UserId) -> Option<String> {
-        let bot = self.bot(bot)?;
-        bot.names().of(bot.api(), user).await
-    }
 }
 
 /// The first record is the message itself.

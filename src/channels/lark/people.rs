@@ -2,9 +2,13 @@
 
 use async_trait::async_trait;
 
+use super::content::one_line;
 use super::outlet::{LarkOutlet, lookup_error, unknown};
 use crate::base::{BotName, UserId};
 use crate::envelope::{Fact, LookupError, People};
+
+/// The longest name, in characters.
+const NAME_CHARS_MAX: usize = 64;
 
 #[async_trait]
 impl People for LarkOutlet {
@@ -26,6 +30,8 @@ impl People for LarkOutlet {
         people: &[UserId],
     ) -> Result<Vec<(UserId, String)>, LookupError> {
         let bot = self.bot(bot).ok_or_else(|| unknown(bot))?;
-        bot.api().names_of(people).await.map_err(|error| lookup_error(&error))
+        let names = bot.api().names_of(people).await.map_err(|error| lookup_error(&error))?;
+        let clean = names.into_iter().map(|(id, name)| (id, one_line(&name, NAME_CHARS_MAX)));
+        Ok(clean.filter(|(_, name)| !name.is_empty()).collect())
     }
 }

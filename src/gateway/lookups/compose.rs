@@ -79,7 +79,7 @@ pub(super) fn nameless(message: &AgentMessage, fetched: &[Fetched]) -> Vec<UserI
         let own = quoted.sender.as_ref().filter(|_| !quoted.own && quoted.is_person);
         own.into_iter().chain(quoted.forwarded.iter().filter_map(|line| line.sender.as_ref()))
     });
-    let mentioned = message.mentions.iter().filter_map(unnamed);
+    let mentioned = message.mentions.iter().filter_map(Mention::unnamed);
     let mut people: Vec<UserId> = Vec::new();
     for person in mentioned.chain(senders) {
         if told_name(message, person).is_none() && !people.contains(person) {
@@ -89,15 +89,10 @@ pub(super) fn nameless(message: &AgentMessage, fetched: &[Fetched]) -> Vec<UserI
     people
 }
 
-/// The id of somebody who is mentioned by it for want of a name.
-fn unnamed(mention: &Mention) -> Option<&UserId> {
-    mention.id.as_ref().filter(|id| id.as_str() == mention.name)
-}
-
 /// The name of a person as the message itself tells it.
 fn told_name<'a>(message: &'a AgentMessage, person: &UserId) -> Option<&'a str> {
     let is_named =
-        |mention: &&Mention| mention.id.as_ref() == Some(person) && unnamed(mention).is_none();
+        |mention: &&Mention| mention.id.as_ref() == Some(person) && mention.unnamed().is_none();
     let mention = message.mentions.iter().find(is_named);
     let sender = &message.sender;
     let own = sender.display_name.as_deref().filter(|_| sender.id == *person);
@@ -123,7 +118,7 @@ pub(super) fn beside(
     context.extend(opened.iter().filter_map(of_attachment));
     bound(&mut context);
     let mut question = message.content.clone();
-    for person in message.mentions.iter().filter_map(unnamed) {
+    for person in message.mentions.iter().filter_map(Mention::unnamed) {
         question = question.replace(&format!("@{person}"), &format!("@{}", call(person)));
     }
     Beside { question, context, notice: notice(opened, locale) }

@@ -110,12 +110,12 @@ async fn p144_a_slow_look_up_of_names_delays_no_acknowledgement() {
     let group = stage.sim.group("team", &["ann", "ben"]).chat_id;
     stage.sim.change_user("ben", |user| user.name = "Ben Lee".to_owned());
     let slow = FaultAction::Delay { ms: 6000 };
-    stage.sim.fault(FaultRule::next(Endpoint::User, 1, slow));
+    stage.sim.fault(FaultRule::next(Endpoint::UserNames, 1, slow));
     let quoted = stage.sim.says("ben", &group, "ship it").unwrap();
     let ask = || Say::new("ann", &group, "who said that?").to_bot().replying_to(&quoted);
     let question = stage.sim.say(&ask()).unwrap();
     stage.verdict(&question, "answered").await;
-    assert!(stage.sim.calls(Endpoint::User).is_empty(), "the platform has not answered yet");
+    assert!(stage.sim.calls(Endpoint::UserNames).is_empty(), "the platform has not answered yet");
     let pushes = stage.sim.pushes_of(&question);
     assert_eq!(pushes.iter().map(|push| push.status).collect::<Vec<_>>(), [Some(200)]);
     let ben = stage.sim.user("ben").open_id;
@@ -123,13 +123,13 @@ async fn p144_a_slow_look_up_of_names_delays_no_acknowledgement() {
     assert!(first.contains(&format!("from=\"{ben}\"")), "the id does meanwhile: {first}");
 
     // What came too late is there for the next question.
-    let answered = |stage: &Stage| !stage.sim.calls(Endpoint::User).is_empty();
+    let answered = |stage: &Stage| !stage.sim.calls(Endpoint::UserNames).is_empty();
     until("the platform answers", || answered(&stage)).await;
     let question = stage.sim.say(&ask()).unwrap();
     stage.verdict(&question, "answered").await;
     let second = context(&stage);
     assert!(second.contains("from=\"Ben Lee\""), "{second}");
-    assert_eq!(stage.sim.calls(Endpoint::User).len(), 1, "asked for once");
+    assert_eq!(stage.sim.calls(Endpoint::UserNames).len(), 1, "asked for once");
 }
 
 /// A token of the playground, as another client would get it.

@@ -58,11 +58,6 @@ pub(super) fn bot_info(answer: &Value) -> Option<BotInfo> {
     })
 }
 
-/// The name in the answer about a person.
-pub(super) fn user_name(answer: &Value) -> Option<String> {
-    text(answer.pointer("/data/user")?, "name")
-}
-
 /// A text member of `data` that must not be empty.
 pub(super) fn data_text(answer: &Value, name: &str) -> Option<String> {
     text(answer.get("data")?, name)

@@ -9,7 +9,7 @@ use super::transport::{Call, Endpoint};
 use crate::base::{ChatId, UserId};
 
 /// How many people's names the platform tells in one call.
-pub(in crate::channels::lark) const NAMES_PER_CALL: usize = 10;
+const NAMES_PER_CALL: usize = 10;
 
 /// The platform's word for the kind of a person's id.
 fn id_type(user: &str) -> &'static str {
@@ -76,29 +76,35 @@ impl LarkApi {
         Ok(owner.filter(|owner| !owner.is_empty()).map(str::to_owned))
     }
 
-    /// The names of at most ten people by their open ids; who is not known is left out.
+    /// The names of people by their open or union ids, of at most ten each; who is not known, or
+    /// has another id, is left out.
     pub async fn names_of(&self, users: &[UserId]) -> Result<Vec<(UserId, String)>, ApiError> {
-        let ids: Vec<&str> = users.iter().take(NAMES_PER_CALL).map(UserId::as_str).collect();
-        let call = Call {
-            endpoint: Endpoint::UserNames,
-            method: Method::POST,
-            path: &["contact", "v3", "users", "basic_batch"],
-            query: &[("user_id_type", "open_id")],
-            body: Some(json!({ "user_ids": ids })),
-        };
-        let answer = self.call(&call).await?;
-        let found = answer.pointer("/data/users").and_then(Value::as_array);
-        let text = |person: &Value, name: &str| {
-            person
-                .get(name)
-                .and_then(Value::as_str)
-                .filter(|text| !text.is_empty())
-                .map(str::to_owned)
-        };
-        let named =
-            |person: &Value| Some((UserId::new(text(person, "user_id")?), text(person, "name")?));
-        Ok(found.map(|people| people.iter().filter_map(named).collect()).unwrap_or_default())
+        let mut names = Vec::new();
+        for kind in ["open_id", "union_id"] {
+            let ids = users.iter().map(UserId::as_str).filter(|id| id_type(id) == kind);
+            let ids: Vec<&str> = ids.take(NAMES_PER_CALL).collect();
+            if ids.is_empty() {
+                continue;
+            }
+            let call = Call {
+                endpoint: Endpoint::UserNames,
+                method: Method::POST,
+                path: &["contact", "v3", "users", "basic_batch"],
+                query: &[("user_id_type", kind)],
+                body: Some(json!({ "user_ids": ids })),
+            };
+            let answer = self.call(&call).await?;
+            let found = answer.pointer("/data/users").and_then(Value::as_array);
+            names.extend(found.into_iter().flatten().filter_map(named));
+        }
+        Ok(names)
     }
+}
+
+/// The id and the name of a person of an answer.
+fn named(person: &Value) -> Option<(UserId, String)> {
+    let text = |member: &str| person.get(member)?.as_str().filter(|text| !text.is_empty());
+    Some((UserId::new(text("user_id")?), text("name")?.to_owned()))
 }
 
 /// The texts of a list; `None` if it is no list.

@@ -64,16 +64,25 @@ async fn a_chat_of_a_bot_has_no_owner() {
 }
 
 #[tokio::test]
-async fn names_come_for_those_who_are_known() {
+async fn names_come_for_those_who_are_known_by_each_kind_of_id() {
     let platform = Platform::start().await;
-    let call = "POST /open-apis/contact/v3/users/basic_batch?user_id_type=open_id";
+    let call =
+        |kind: &str| format!("POST /open-apis/contact/v3/users/basic_batch?user_id_type={kind}");
     let users = json!([{"user_id": "ou_ann", "name": "Ann"}, {"user_id": "ou_ben"}]);
-    platform.on(call, 200, &json!({"code": 0, "data": {"users": users}}));
+    platform.on(&call("open_id"), 200, &json!({"code": 0, "data": {"users": users}}));
+    let users = json!([{"user_id": "on_cat", "name": "Cat"}]);
+    platform.on(&call("union_id"), 200, &json!({"code": 0, "data": {"users": users}}));
     let api = platform.api(&testing::clock());
-    let names = api.names_of(&[ann(), UserId::new("ou_ben")]).await.unwrap();
-    assert_eq!(names, [(ann(), "Ann".to_owned())]);
-    let body = platform.seen().last().unwrap().body.clone();
-    assert_eq!(body, json!({"user_ids": ["ou_ann", "ou_ben"]}));
+    let asked = ["cli_bot", "ou_ann", "on_cat", "ou_ben"].map(UserId::new);
+    let names = api.names_of(&asked).await.unwrap();
+    assert_eq!(names, [(ann(), "Ann".to_owned()), (UserId::new("on_cat"), "Cat".to_owned())]);
+    let seen = platform.seen();
+    let bodies: Vec<_> = seen.iter().filter(|seen| seen.path.contains("basic")).collect();
+    assert_eq!(bodies.len(), 2);
+    assert_eq!(bodies[0].body, json!({"user_ids": ["ou_ann", "ou_ben"]}));
+    assert_eq!(bodies[1].body, json!({"user_ids": ["on_cat"]}));
+    assert_eq!(api.names_of(&[UserId::new("cli_bot")]).await, Ok(Vec::new()));
+    assert_eq!(platform.seen().len(), seen.len(), "only people have names");
 }
 
 #[test]

@@ -77,8 +77,6 @@ pub enum Endpoint {
     GetChat,
     /// Downloading what a message carries.
     Resource,
-    /// Asking for a person's name.
-    UserName,
 }
 
 impl Endpoint {
@@ -109,7 +107,6 @@ impl Endpoint {
             Self::UserNames => "get_user_names",
             Self::GetChat => "get_chat",
             Self::Resource => "download_resource",
-            Self::UserName => "get_user_name",
         }
     }
 }

@@ -1,8 +1,8 @@
-//! What a turn looks up: a whole message, what it carries, and people's names.
+//! What a turn looks up: a whole message and what it carries.
 
 use super::super::raw::{Download, download};
 use super::{Endpoint, LarkApi, answers, get, undecodable};
-use crate::base::{MessageId, UserId};
+use crate::base::MessageId;
 use crate::channels::lark::api::{ApiError, MessageRecord};
 use crate::envelope::AttachmentKind;
 
@@ -38,15 +38,6 @@ impl LarkApi {
         let call = get(Endpoint::Resource, &path, &query);
         let answer = self.call(&call).await?;
         download(&answer).ok_or(undecodable(call.endpoint))
-    }
-
-    /// The name of a person by an `open_id` or a `union_id`; `None` if the platform knows none.
-    pub async fn user_name(&self, user: &UserId) -> Result<Option<String>, ApiError> {
-        let kind = if user.as_str().starts_with("on_") { "union_id" } else { "open_id" };
-        let path = ["contact", "v3", "users", user.as_str()];
-        let query = [("user_id_type", kind)];
-        let answer = self.call(&get(Endpoint::UserName, &path, &query)).await?;
-        Ok(answers::user_name(&answer))
     }
 }
 
