@@ -9,6 +9,7 @@ mod attention;
 mod bot;
 mod bounded;
 mod clearance;
+mod close;
 mod commands;
 mod decline;
 mod deliver;

@@ -12,7 +12,7 @@ use super::why::happened_in;
 use crate::base::catalogue::StatusLine;
 use crate::base::{MessageId, Say, SessionKey, Timestamp, Verdict};
 use crate::routing::Command;
-use crate::store::{Change, ClosingV1, Standing, StoreError};
+use crate::store::{ClosingV1, Standing, StoreError};
 
 /// A command that changes something and is older than this does not act any more.
 const COMMAND_AGE_MAX: Duration = Duration::from_secs(600);
@@ -82,8 +82,8 @@ impl Gateway {
     ) -> Result<usize, StoreError> {
         let (was_served, waiting) = self.shared.sessions.stop(key, sent_until);
         let turns = waiting.len() + usize::from(was_served);
-        let closes = waiting.iter().map(|job| self.stopped(job)).collect();
-        if let Err(error) = self.shared.store.commit(closes).await {
+        let closing = ClosingV1 { verdict: Verdict::Stopped, reason: String::new() };
+        if let Err(error) = self.close_unworked(&waiting, &closing, Vec::new()).await {
             if self.shared.sessions.put_back(key, waiting) {
                 self.start_worker(key.clone());
             }
@@ -99,11 +99,6 @@ impl Gateway {
             tokio::time::timeout(STOP_PATIENCE, ended).await.unwrap_or_default();
         }
         Ok(turns)
-    }
-
-    fn stopped(&self, job: &Job) -> Change {
-        let closing = ClosingV1 { verdict: Verdict::Stopped, reason: String::new() };
-        self.closed(job.turn, &job.row, closing, Vec::new())
     }
 
     async fn explain(&self, job: &Job, argument: &str) -> Result<Say, TurnError> {

@@ -109,18 +109,7 @@ impl Gateway {
         let reason = format!("answered together with {}", job.row.message.id);
         let closing = ClosingV1 { verdict: Verdict::Merged, reason };
         let row = Box::new(merged.clone());
-        let mut changes = vec![Change::PutInbox { turn: job.turn, row }];
-        for other in others {
-            changes.push(self.closed(other.turn, &other.row, closing.clone(), Vec::new()));
-        }
-        self.shared.store.commit(changes).await?;
-        for other in others {
-            let verdict = closing.verdict.word();
-            let elapsed = self.shared.clock.now().since(other.row.accepted_at);
-            let elapsed_ms = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX);
-            Event::TurnClosed { turn: &other.turn, verdict, elapsed_ms }.emit();
-        }
-        Ok(())
+        self.close_unworked(others, &closing, vec![Change::PutInbox { turn: job.turn, row }]).await
     }
 }
 

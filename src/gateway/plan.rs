@@ -5,17 +5,13 @@ use std::hash::{BuildHasher, RandomState};
 use tokio::sync::{Mutex, MutexGuard};
 
 use super::bot::BotRuntime;
-use super::failed::{FailedV1, failed_key};
 use super::flow::Gateway;
 use super::pairing::PairingStep;
 use super::split::{Measure, split_text};
 use super::stop::Stop;
-use crate::base::{Locale, MessageId, Say, SessionKey, TurnId, Verdict, limit};
+use crate::base::{Locale, Say, SessionKey, TurnId, Verdict, limit};
 use crate::envelope::{Attachment, Destination, Exchange, Operation, Speaker};
-use crate::store::{
-    Change, ClosingV1, InboxV1, Kept, ReceiptV1, SendState, SendV1, SessionV1, StoreError,
-};
-use crate::telemetry::Event;
+use crate::store::{Change, ClosingV1, InboxV1, SendState, SendV1, SessionV1, StoreError};
 
 /// A conversation keeps at most this many lines.
 const HISTORY_LINES_MAX: usize = 40;
@@ -212,54 +208,6 @@ impl Gateway {
             }
         }
         Ok(Some(session))
-    }
-
-    /// Closes a turn: its rows go, the receipt stays, and what failed is kept to be done again.
-    pub(super) async fn close(
-        &self,
-        turn: TurnId,
-        row: &InboxV1,
-        closing: ClosingV1,
-        sent: Vec<MessageId>,
-    ) -> Result<(), StoreError> {
-        let verdict = closing.verdict;
-        let mut changes = Vec::with_capacity(2);
-        if let Some(failed) = FailedV1::of(row, &closing, self.shared.clock.now()) {
-            changes.push(failed.change(&failed_key(turn))?);
-        }
-        changes.push(self.closed(turn, row, closing, sent));
-        self.shared.faults.at("close.before");
-        self.shared.store.commit(changes).await?;
-        self.shared.faults.at("close.after");
-        let elapsed = self.shared.clock.now().since(row.accepted_at);
-        Event::TurnClosed {
-            turn: &turn,
-            verdict: verdict.word(),
-            elapsed_ms: u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX),
-        }
-        .emit();
-        Ok(())
-    }
-
-    /// The closing of a turn, not stored yet.
-    pub(super) fn closed(
-        &self,
-        turn: TurnId,
-        row: &InboxV1,
-        closing: ClosingV1,
-        sent: Vec<MessageId>,
-    ) -> Change {
-        let receipt = ReceiptV1 {
-            bot: row.bot.clone(),
-            session: row.message.session.id.clone(),
-            message: row.message.id.clone(),
-            verdict: closing.verdict,
-            reason: closing.reason,
-            accepted_at: row.accepted_at,
-            closed_at: self.shared.clock.now(),
-            sent,
-        };
-        Change::CloseTurn { turn, receipt: Box::new(receipt) }
     }
 }
 

@@ -194,12 +194,10 @@ impl Gateway {
         is_meant: impl Fn(&super::sessions::About<'_>) -> bool,
     ) {
         for (key, jobs) in self.shared.sessions.end_everywhere(closing, is_meant) {
-            let closes = jobs.iter().map(|job| {
+            for job in &jobs {
                 job.stop.end(closing);
-                self.closed(job.turn, &job.row, closing.clone(), Vec::new())
-            });
-            let closes: Vec<Change> = closes.collect();
-            let closed = self.shared.store.commit(closes).await;
+            }
+            let closed = self.close_unworked(&jobs, closing, Vec::new()).await;
             if closed.is_err() && self.shared.sessions.put_back(&key, jobs) {
                 self.start_worker(key);
             }

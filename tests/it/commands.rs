@@ -4,7 +4,7 @@ use larkspur::playground::{Endpoint, FaultAction, FaultRule, RetryEventId, Say};
 
 use crate::llm_script::{Mode, Turn};
 use crate::stage::{PATIENCE, Stage};
-use crate::talk::{asked, barrier, bot_lines, late, text, until};
+use crate::talk::{asked, barrier, bot_lines, late, text, told_closed, until};
 
 async fn says(stage: &Stage, chat: &str, words: &str) -> (String, String) {
     let message = stage.sim.says("ann", chat, words).unwrap();
@@ -103,6 +103,7 @@ async fn stop_closes_the_connection_to_the_model_and_empties_the_line() {
     stage.verdict(&stop, "command").await;
     for message in std::iter::once(&running).chain(&queued) {
         stage.verdict(message, "stopped").await;
+        told_closed(&stage, message).await;
         assert!(stage.sim.answers_to(message).is_empty());
     }
     assert_eq!(stage.model.requests().len(), 1, "what was queued never reached the model");

@@ -3,9 +3,10 @@
 use larkspur::playground::{Endpoint, EventPush, FaultAction, FaultRule, RetryEventId, Say};
 use serde_json::json;
 
+use crate::failed::failed_turns;
 use crate::llm_script::{Mode, Turn};
 use crate::stage::{Options, PATIENCE, Stage};
-use crate::talk::{asked, barrier, bot_lines, late, text, word};
+use crate::talk::{asked, barrier, bot_lines, late, text, told_closed, until, word};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_runs_and_what_waits_ends_when_its_message_is_taken_back() {
@@ -21,6 +22,7 @@ async fn what_runs_and_what_waits_ends_when_its_message_is_taken_back() {
 
     stage.sim.recalls(&waiting).unwrap();
     stage.verdict(&waiting, "recalled").await;
+    told_closed(&stage, &waiting).await;
     assert_eq!(word(&stage, &running), "running", "only what was taken back ends");
     assert_eq!(word(&stage, &kept), "queued");
     stage.model.set_mode(Mode::Echo);
@@ -90,16 +92,13 @@ async fn a_planned_answer_to_a_message_that_was_taken_back_is_given_up() {
     let chat = stage.sim.p2p("ann").chat_id;
     let question = stage.sim.says("ann", &chat, "hello").unwrap();
     asked(&stage, 1).await;
-    crate::talk::until("the answer is tried", || !stage.sim.calls(Endpoint::Reply).is_empty())
-        .await;
+    until("the answer is tried", || !stage.sim.calls(Endpoint::Reply).is_empty()).await;
     stage.kill();
     stage.start(&[]).await;
     stage.sim.recalls(&question).unwrap();
     assert!(stage.sim.pushed(PATIENCE).await);
-    crate::talk::until("the turn ends", || {
-        ["recalled", "in_doubt"].contains(&word(&stage, &question).as_str())
-    })
-    .await;
+    until("the turn ends", || ["recalled", "in_doubt"].contains(&word(&stage, &question).as_str()))
+        .await;
     stage.sim.clear_faults();
     barrier(&stage, "ann", &chat).await;
     assert!(stage.sim.answers_to(&question).is_empty());
@@ -139,7 +138,12 @@ async fn what_is_open_in_a_chat_that_is_gone_ends_without_a_word() {
             stage.verdict(message, "failed").await;
             let why = stage.why(message);
             assert!(text(&why, "reason").contains(event_type), "{why}");
+            told_closed(&stage, message).await;
         }
+        let mut failed: Vec<String> =
+            failed_turns(&stage).iter().map(|turn| text(turn, "content").to_owned()).collect();
+        failed.sort();
+        assert_eq!(failed, ["one", "two"], "both can be asked for again if the bot comes back");
         stage.verdict("ev_gone", "filtered").await;
         assert!(stage.sim.push_event(event).await.unwrap().delivered());
         stage.verdict("ev_gone", "duplicate").await;

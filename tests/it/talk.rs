@@ -49,6 +49,14 @@ pub(crate) fn word(stage: &Stage, message: &str) -> String {
     stage.why(message)["verdict"].as_str().unwrap().to_owned()
 }
 
+/// Waits until the log has told of the end of a message's turn.
+pub(crate) async fn told_closed(stage: &Stage, message: &str) {
+    let why = stage.why(message);
+    let turn = text(&why, "turn");
+    let tells = |line: &str| line.contains("a turn ended") && line.contains(turn);
+    until("the log tells of the end", || stage.log().lines().any(tells)).await;
+}
+
 /// A text field of a report.
 pub(crate) fn text<'v>(report: &'v Value, key: &str) -> &'v str {
     report[key].as_str().unwrap()
