@@ -101,28 +101,33 @@ impl Recalls {
         if known.pending.insert(recalled.id()) { Heard::First } else { Heard::Pending }
     }
 
-    /// One that was heard of for the first time is stored, or could not be.
-    fn settle(&self, recalled: RecalledV1, is_stored: bool) {
-        self.lock().pending.remove(&recalled.id());
-        if is_stored {
-            self.insert(recalled);
+    /// One that was heard of for the first time is stored, and `expired` is not any more; or
+    /// nothing of that could be.
+    fn settle(&self, recalled: RecalledV1, expired: &[RecalledV1], is_stored: bool) {
+        let mut known = self.lock();
+        known.pending.remove(&recalled.id());
+        if !is_stored {
+            return;
         }
+        for old in expired {
+            // Unless another recall has done it meanwhile, they are the first.
+            if known.order.front() == Some(old) {
+                known.order.pop_front();
+                known.ids.remove(&old.id());
+            }
+        }
+        drop(known);
+        self.insert(recalled);
     }
 
-    /// Forgets what is too old or too many, and returns it.
-    fn expire(&self, now: Timestamp) -> Vec<RecalledV1> {
-        let mut known = self.lock();
-        let mut expired = Vec::new();
-        while let Some(oldest) = known.order.front() {
-            if known.order.len() <= RECALLS_MAX && now.since(oldest.at) < RECALLS_KEPT {
-                break;
-            }
-            expired.extend(known.order.pop_front());
-        }
-        for recalled in &expired {
-            known.ids.remove(&recalled.id());
-        }
-        expired
+    /// What is too old or too many.
+    fn expired(&self, now: Timestamp) -> Vec<RecalledV1> {
+        let known = self.lock();
+        let surplus = known.order.len().saturating_sub(RECALLS_MAX);
+        let is_over = |(place, old): &(usize, &RecalledV1)| {
+            *place < surplus || now.since(old.at) >= RECALLS_KEPT
+        };
+        known.order.iter().enumerate().take_while(is_over).map(|(_, old)| old.clone()).collect()
     }
 }
 
@@ -156,8 +161,11 @@ impl Gateway {
         // Stored first, then known, then the lines: a message that is being accepted meanwhile
         // finds it known at the latest when its turn begins.
         let kept = self.take_from_waiting(&recalled.bot, message);
-        let stored = self.store_recall(&recalled, kept.changes().collect()).await;
-        self.shared.recalls.settle(recalled.clone(), stored.is_ok());
+        let expired = self.shared.recalls.expired(at);
+        let removals = expired.iter().map(|old| RecalledV1::removal(&old.key()));
+        let changes = kept.changes().chain(removals).collect();
+        let stored = self.store_recall(&recalled, changes).await;
+        self.shared.recalls.settle(recalled.clone(), &expired, stored.is_ok());
         stored.map_err(|error| not_accepted(&error))?;
         for message in kept.consumed() {
             self.keep_note(&recalled.bot, message.to_string(), Verdict::Recalled, "");
@@ -174,14 +182,12 @@ impl Gateway {
         Ok(self.note(notice))
     }
 
-    /// Stores a recall with what else it changes, and removes those that are over.
+    /// Stores a recall with what else it changes.
     async fn store_recall(
         &self,
         recalled: &RecalledV1,
         mut changes: Vec<Change>,
     ) -> Result<(), StoreError> {
-        let expired = self.shared.recalls.expire(recalled.at);
-        changes.extend(expired.iter().map(|old| RecalledV1::removal(&old.key())));
         changes.push(recalled.change(&recalled.key())?);
         self.shared.store.commit(changes).await
     }
@@ -254,10 +260,26 @@ mod tests {
             assert_eq!(recalls.hear(&recall), Heard::First);
             assert_eq!(recalls.hear(&recalled(0, 2)), Heard::Pending);
             assert!(!recalls.contains(&recall.bot, &recall.message));
-            recalls.settle(recall.clone(), is_stored);
+            recalls.settle(recall.clone(), &[], is_stored);
         }
         assert_eq!(recalls.hear(&recalled(0, 2)), Heard::Known);
         assert!(recalls.contains(&recall.bot, &recall.message));
+    }
+
+    #[test]
+    fn what_expired_is_known_until_its_removal_is_stored() {
+        let recalls = Recalls::default();
+        let (old, new) = (recalled(0, 1), recalled(1, 27));
+        recalls.insert(old.clone());
+        for (is_stored, is_known) in [(false, true), (true, false)] {
+            assert_eq!(recalls.hear(&new), Heard::First);
+            let expired = recalls.expired(new.at);
+            assert_eq!(expired, std::slice::from_ref(&old));
+            recalls.settle(new.clone(), &expired, is_stored);
+            assert_eq!(recalls.contains(&old.bot, &old.message), is_known);
+        }
+        assert!(recalls.expired(new.at).is_empty());
+        assert_eq!(recalls.lock().order, [new]);
     }
 
     #[test]
@@ -265,9 +287,10 @@ mod tests {
         let recalls = Recalls::default();
         assert!(recalls.insert(recalled(0, 1)) && recalls.insert(recalled(1, 2)));
         assert!(!recalls.insert(recalled(0, 9)), "it was known");
-        assert!(recalls.expire(Timestamp::from_millis(26 * 3_600_000)).is_empty());
-        let expired = recalls.expire(Timestamp::from_millis(27 * 3_600_000));
+        assert!(recalls.expired(Timestamp::from_millis(26 * 3_600_000)).is_empty());
+        let expired = recalls.expired(Timestamp::from_millis(27 * 3_600_000));
         assert_eq!(expired, [recalled(0, 1)]);
+        recalls.settle(recalled(1, 2), &expired, true);
         let bot = BotName::new("b");
         assert!(!recalls.contains(&bot, &MessageId::new("om_0")));
         assert!(recalls.contains(&bot, &MessageId::new("om_1")));
@@ -275,6 +298,6 @@ mod tests {
         for number in 2..RECALLS_MAX + 2 {
             recalls.insert(recalled(number, 2));
         }
-        assert_eq!(recalls.expire(Timestamp::default()), [recalled(1, 2)]);
+        assert_eq!(recalls.expired(Timestamp::default()), [recalled(1, 2)]);
     }
 }
