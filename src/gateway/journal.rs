@@ -5,9 +5,18 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use async_trait::async_trait;
 
-use crate::agent::{Decision, Journal, JournalEntryV1, JournalError, Record};
+use crate::agent::{Decision, Input, Journal, JournalEntryV1, JournalError, Record};
 use crate::base::{Clock, TurnId};
 use crate::store::{Change, LedgerV1, Store, StoreError};
+
+/// Whether nothing came of a run yet: no model was heard, no tool begun.
+pub(super) fn is_only_begun(entries: &[JournalEntryV1]) -> bool {
+    entries.iter().all(|entry| match entry {
+        JournalEntryV1::Input { input } => matches!(**input, Input::Started { .. }),
+        JournalEntryV1::Resumed { .. } => true,
+        JournalEntryV1::ToolStarted { .. } => false,
+    })
+}
 
 /// One turn's journal.
 pub(super) struct TurnJournal {

@@ -3,10 +3,13 @@
 //! Lateness is the time from the sending, by the platform's clock, to the acceptance, by this
 //! machine's. A clock that runs behind makes messages come from the future: those are not late.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::flow::Gateway;
+use super::journal::{TurnJournal, is_only_begun};
 use super::sessions::Job;
+use crate::agent::JournalEntryV1;
 use crate::base::{Timestamp, Verdict};
 use crate::bots::{StaleRule, StaleWord};
 use crate::envelope::AgentMessage;
@@ -48,7 +51,10 @@ impl Gateway {
         let Some(bot) = self.shared.bots.get(&job.row.bot) else { return job };
         let rule = bot.rules.stale;
         let is_late = |row: &InboxV1| row.closing.is_none() && lateness(row, &rule).is_some();
-        if rule.then != StaleWord::Merge || !is_late(&job.row) || self.has_begun(&job).await {
+        if rule.then != StaleWord::Merge || !is_late(&job.row) {
+            return job;
+        }
+        if self.begun(&job).await.is_none_or(|entries| !entries.is_empty()) {
             return job;
         }
         tokio::select! {
@@ -76,13 +82,16 @@ impl Gateway {
         }
     }
 
-    /// Leaves out of several messages that are answered as one what was taken back before the run
-    /// began.
+    /// Leaves out of several messages that are answered as one what was taken back before anything
+    /// came of the run.
     pub(super) async fn recompose(&self, job: &mut Job) {
         let row = &job.row;
         let is_left = |message: &&AgentMessage| self.withdrawn(&row.bot, &message.id).is_none();
         let left: Vec<AgentMessage> = row.merged.iter().filter(is_left).cloned().collect();
-        if left.len() == row.merged.len() || self.has_begun(job).await {
+        if left.len() == row.merged.len() {
+            return;
+        }
+        if self.begun(job).await.is_none_or(|entries| !is_only_begun(&entries)) {
             return;
         }
         if let Some(message) = as_one(&left) {
@@ -91,13 +100,14 @@ impl Gateway {
         }
     }
 
-    /// Whether the engine has begun with a job before a restart. One that cannot be read may have.
-    async fn has_begun(&self, job: &Job) -> bool {
+    /// What the engine has done with a job before a restart; `None`: nobody can tell.
+    async fn begun(&self, job: &Job) -> Option<Vec<JournalEntryV1>> {
         if !job.recovered {
-            return false;
+            return Some(Vec::new());
         }
-        let journal = self.shared.store.journal(job.turn).await;
-        journal.map_or(true, |entries| !entries.is_empty())
+        let (store, clock) = (Arc::clone(&self.shared.store), Arc::clone(&self.shared.clock));
+        let (_journal, entries) = TurnJournal::open(store, clock, job.turn).await.ok()?;
+        Some(entries)
     }
 
     async fn commit_merged(

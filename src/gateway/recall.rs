@@ -230,6 +230,16 @@ impl Gateway {
         }
     }
 
+    /// How many of the messages that a run is made of were taken back: those it answers, those
+    /// whose attachments came along, the one that is quoted.
+    pub(super) fn taken_back(&self, row: &InboxV1) -> usize {
+        let attachments = row.message.attachments.iter();
+        let carriers = attachments.filter_map(|attachment| attachment.carrier.as_ref());
+        let originals = row.originals().iter().map(|message| &message.id);
+        let all = originals.chain(carriers).chain(row.message.quotes.as_ref());
+        all.filter(|id| self.shared.recalls.contains(&row.bot, id)).count()
+    }
+
     /// Why there is nothing to answer any more.
     pub(super) fn all_withdrawn(&self, row: &InboxV1) -> Option<ClosingV1> {
         let mut last = None;

@@ -1,5 +1,6 @@
 //! The story of a turn: work (or go on with it), plan the answer, deliver it, close.
 
+use std::ops::ControlFlow;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,13 +10,13 @@ use futures_util::FutureExt;
 use super::bot::BotRuntime;
 use super::deliver::Sending;
 use super::flow::Gateway;
-use super::journal::TurnJournal;
+use super::journal::{TurnJournal, is_only_begun};
 use super::late::lateness;
 use super::lookups::Beside;
 use super::plan::{Ended, Remember};
 use super::sessions::Job;
 use super::working::Working;
-use crate::agent::{DriveError, Outcome, replay};
+use crate::agent::{AgentRunV1, DriveError, Outcome, replay};
 use crate::base::catalogue::DoorSay;
 use crate::base::{Backoff, Disposition, Say, Verdict};
 use crate::envelope::AgentMessage;
@@ -131,7 +132,7 @@ impl Gateway {
     async fn work(
         &self,
         bot: &Arc<BotRuntime>,
-        job: &Job,
+        job: &mut Job,
         working: &mut Option<Working>,
     ) -> Result<Ended, TurnError> {
         if job.stop.is_ended() {
@@ -159,7 +160,7 @@ impl Gateway {
                 Ok(ended)
             }
             Intent::IdeAgent { .. } | Intent::BotAgent => {
-                if says_nothing(message) {
+                if says_nothing(&job.row.message) {
                     return Ok(Ended::saying(&Say::SayMore, bot.locale, Verdict::Answered));
                 }
                 self.ask_engine(bot, job, working).await
@@ -193,11 +194,44 @@ impl Gateway {
         ended
     }
 
+    /// Begins a run, and anew as long as something that it is made of was taken back meanwhile;
+    /// or ends without one.
+    async fn begin(
+        &self,
+        bot: &BotRuntime,
+        job: &mut Job,
+        journal: &TurnJournal,
+    ) -> Result<ControlFlow<Ended, AgentRunV1>, TurnError> {
+        loop {
+            let taken_back = self.taken_back(&job.row);
+            let mut message = job.row.message.clone();
+            let beside = self.look_up(bot, job, &message).await?;
+            let session = self.shared.store.session(&message.session.id).await?.unwrap_or_default();
+            message.session.history = session.history;
+            message.reply_fn.bind(self.sink());
+            let context = self.context_for(bot, job).await;
+            let spec = match spec(bot, job, &message, (beside, context), session.epoch) {
+                Ok(spec) => spec,
+                Err(reason) => return Ok(ControlFlow::Break(apology(bot, job, &reason))),
+            };
+            let run = match bot.driver.begin(spec, journal).await {
+                Ok(run) => run,
+                Err(error) => return drive_failed(bot, job, error).map(ControlFlow::Break),
+            };
+            // Nothing is waited for between this and the call of the model.
+            if self.taken_back(&job.row) == taken_back {
+                return Ok(ControlFlow::Continue(run));
+            }
+            self.end_if_withdrawn(job);
+            self.recompose(job).await;
+        }
+    }
+
     /// Runs the engine, from the beginning or from where the journal ends.
     async fn ask_engine(
         &self,
         bot: &BotRuntime,
-        job: &Job,
+        job: &mut Job,
         working: &mut Option<Working>,
     ) -> Result<Ended, TurnError> {
         let shared = &self.shared;
@@ -208,21 +242,12 @@ impl Gateway {
             // A run that was begun has its sign; a message that only waited has none yet.
             *working = Some(Working::begin(self, bot, job, !entries.is_empty()));
         }
-        let session = shared.store.session(&job.row.message.session.id).await?.unwrap_or_default();
-        let (run, begun) = if entries.is_empty() {
-            let mut message = job.row.message.clone();
-            let beside = self.look_up(bot, job, &message).await?;
-            message.session.history = session.history;
-            message.reply_fn.bind(self.sink());
-            let context = self.context_for(bot, job).await;
-            let spec = match spec(bot, job, &message, (beside, context), session.epoch) {
-                Ok(spec) => spec,
-                Err(reason) => return Ok(apology(bot, job, &reason)),
-            };
-            let begun = bot.driver.begin(spec, &journal).await;
-            match begun {
-                Ok(run) => (run, Vec::new()),
-                Err(error) => return drive_failed(bot, job, error),
+        // A run that nothing came of must not go on with what was taken back meanwhile.
+        let is_void = is_only_begun(&entries) && self.taken_back(&job.row) > 0;
+        let (run, begun) = if entries.is_empty() || is_void {
+            match self.begin(bot, job, &journal).await? {
+                ControlFlow::Continue(run) => (run, Vec::new()),
+                ControlFlow::Break(ended) => return Ok(ended),
             }
         } else {
             let (run, begun) = match replay(&entries) {

@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::failed::failed_turns;
 use crate::llm_script::{Mode, Turn};
 use crate::stage::{Options, PATIENCE, Stage};
-use crate::talk::{asked, barrier, bot_lines, late, text, told_closed, until, word};
+use crate::talk::{asked, barrier, bot_lines, context, late, text, told_closed, until, word};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_runs_and_what_waits_ends_when_its_message_is_taken_back() {
@@ -154,8 +154,7 @@ async fn what_is_open_in_a_chat_that_is_gone_ends_without_a_word() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_merged_turn_goes_on_for_the_others_when_one_is_taken_back() {
-    let bot = "[groups]\nstale = { after = \"10m\", then = \"merge\" }".to_owned();
-    let stage = Stage::with(Options { bot, ..Options::default() }).await;
+    let stage = Stage::with(merging()).await;
     stage.model.set_mode(Mode::script([late(3000, "all"), Turn::Stall]));
     let chat = stage.sim.p2p("ann").chat_id;
     for turn in [1, 2] {
@@ -174,6 +173,59 @@ async fn a_merged_turn_goes_on_for_the_others_when_one_is_taken_back() {
         }
     }
     assert_eq!(bot_lines(&stage, &chat).len(), 1);
+}
+
+/// Two late messages that are answered as one; the first is taken back while the platform takes
+/// its time to tell what the second quotes. The first question and the daemon's answer to it are
+/// left out.
+async fn taken_back_during_look_ups(stage: &Stage) -> String {
+    let chat = stage.sim.p2p("ann").chat_id;
+    let quoted = stage.sim.says("ann", &chat, "the weather").unwrap();
+    stage.verdict(&quoted, "answered").await;
+    let slow = FaultAction::Delay { ms: 2000 };
+    stage.sim.fault(FaultRule::next(Endpoint::Get, 1, slow));
+    let old = |words| Say { age_ms: 3_600_000, ..Say::new("ann", &chat, words) };
+    let secret = stage.sim.say(&old("my password")).unwrap();
+    let question = stage.sim.say(&old("what of this?").replying_to(&quoted)).unwrap();
+    // From then on the quote is looked up.
+    stage.verdict(&question, "merged").await;
+    stage.sim.recalls(&secret).unwrap();
+    assert!(stage.sim.pushed(PATIENCE).await);
+    assert_eq!(stage.model.requests().len(), 1, "it was taken back before the model was asked");
+    question
+}
+
+fn assert_kept_from_the_model(stage: &Stage) {
+    let request = stage.model.last_request();
+    assert_eq!(request.count_containing("what of this?"), 1);
+    assert_eq!(request.count_containing("my password"), 0);
+    assert_eq!(context(stage).matches("the weather").count(), 1);
+}
+
+fn merging() -> Options {
+    let bot = "[groups]\nstale = { after = \"10m\", then = \"merge\" }".to_owned();
+    Options { bot, ..Options::default() }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_taken_back_during_the_look_ups_does_not_reach_the_model() {
+    let stage = Stage::with(merging()).await;
+    let question = taken_back_during_look_ups(&stage).await;
+    assert!(stage.answer(&question).await.ends_with("what of this?"));
+    assert_kept_from_the_model(&stage);
+    assert_eq!(stage.sim.calls(Endpoint::Get).len(), 2, "the quote is looked up again");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_had_begun_with_what_was_taken_back_begins_anew_after_a_kill() {
+    let mut stage = Stage::set(merging()).await;
+    // The first run is that of the message that is quoted, the second holds what is taken back.
+    stage.start(&[("LARKSPUR_FAULT", "turn.started:2")]).await;
+    let question = taken_back_during_look_ups(&stage).await;
+    assert!(stage.ended(PATIENCE).await.is_some(), "it is killed where the run has begun");
+    stage.start(&[]).await;
+    assert!(stage.answer(&question).await.ends_with("what of this?"));
+    assert_kept_from_the_model(&stage);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -36,6 +36,10 @@ pub fn replay(entries: &[JournalEntryV1]) -> Result<(AgentRunV1, Vec<String>), I
     for entry in entries {
         match entry {
             JournalEntryV1::Input { input } => {
+                if matches!(**input, Input::Started { .. }) {
+                    // Begun anew before anything came of it: what it was made of has changed.
+                    run = AgentRunV1::default();
+                }
                 if matches!(**input, Input::ToolsFinished { .. }) {
                     // Ids are told apart within one round only.
                     begun.clear();

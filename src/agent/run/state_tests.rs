@@ -349,6 +349,15 @@ fn the_time_the_machine_was_down_does_not_count() {
 }
 
 #[test]
+fn a_run_that_was_begun_anew_holds_nothing_of_the_first_beginning() {
+    let left = spec(Source::User, 12);
+    let whole = RunSpec { question: "one\ntwo".to_owned(), ..left.clone() };
+    let begun = |spec: RunSpec| entry(Input::Started { at: at(0), spec: Box::new(spec) });
+    let anew = [begun(whole), JournalEntryV1::Resumed { at: at(5) }, begun(left.clone())];
+    assert_eq!(replay(&anew).unwrap().0, started(left));
+}
+
+#[test]
 fn a_call_of_an_earlier_round_does_not_count_as_begun() {
     let started = JournalEntryV1::ToolStarted { call_id: "a".to_owned() };
     let run_spec = spec(Source::User, 12);
