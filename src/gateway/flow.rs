@@ -47,8 +47,8 @@ const ASIDE_AT_ONCE_MAX: usize = 1024;
 const NOTICES_MAX: usize = 20_000;
 /// At most so many types of events are told apart in the log.
 const EVENT_TYPES_MAX: usize = 512;
-/// At most so many welcomed chats need not be looked up.
-const WELCOMED_MAX: usize = 20_000;
+/// Of at most so many chats it is known that no welcome is owed to them.
+const UNOWED_MAX: usize = 20_000;
 
 /// What the gateway is built from.
 pub struct GatewayDeps {
@@ -107,8 +107,8 @@ pub(super) struct Shared {
     pub(super) notices: Bounded<DedupKey, ()>,
     /// The types of events that were logged.
     pub(super) event_types: Bounded<String, ()>,
-    /// Chats that are known to be welcomed, by the keys of their records.
-    pub(super) welcomed: Bounded<String, ()>,
+    /// Chats that are known to be owed no welcome, by the keys of their records.
+    pub(super) unowed: Bounded<String, ()>,
     /// Held from looking whether a chat is welcomed until it is.
     pub(super) welcoming: Mutex<()>,
     ids: TurnIds,
@@ -169,7 +169,7 @@ impl Gateway {
                 recalls: Recalls::default(),
                 notices: Bounded::new(NOTICES_MAX),
                 event_types: Bounded::new(EVENT_TYPES_MAX),
-                welcomed: Bounded::new(WELCOMED_MAX),
+                unowed: Bounded::new(UNOWED_MAX),
                 welcoming: Mutex::default(),
                 ids: TurnIds::default(),
                 turns: Semaphore::new(TURNS_AT_ONCE_MAX),

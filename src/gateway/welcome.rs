@@ -3,7 +3,8 @@
 //! In a group it comes when the bot is added; in a private chat when it is opened, or with the
 //! first message where the platform does not tell. Record and message are one commit, so that
 //! neither a crash nor a redelivery makes it come twice. Whoever may not talk to the bot is not
-//! welcomed by it. The farewell is in here, too: with it ends what the welcome began.
+//! welcomed by it; where only the platform can tell, the welcome is owed until the first message
+//! of somebody who may. The farewell is in here, too: with it ends what the welcome began.
 
 use std::sync::Arc;
 
@@ -23,12 +24,19 @@ use crate::store::{
     Acceptance, AdmittedV1, Change, ClosingV1, InboxV1, Kept, Lane, Shelf, Standing, StoreError,
 };
 
-/// A chat that was welcomed.
+/// A chat that was welcomed, or is to be.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct WelcomedV1 {
     /// When what it was welcomed for happened.
     at: Timestamp,
+    /// Whether it is still to be welcomed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    owed: bool,
 }
+
+/// Why nothing is said yet.
+const OWED: &str = "welcomed with the first message of somebody who is let in, as the roles of this \
+                    person were not looked up";
 
 impl Kept for WelcomedV1 {
     const SHELF: Shelf = Shelf::Welcome;
@@ -64,21 +72,21 @@ impl Gateway {
             chat: Some(&meeting.chat),
             chat_kind: meeting.chat_kind,
         };
-        match self.admits(bot, &visitor) {
-            Ok(standing) if standing.is_unclear() => {
-                let reason = "not welcomed, as the person's roles are looked up with a message";
-                return Ok(self.no_work(&bot.name, notice.subject, notice.verdict, reason));
-            }
-            Ok(_standing) => {}
+        let standing = match self.admits(bot, &visitor) {
+            Ok(standing) => standing,
             Err((verdict, reason)) => {
                 return Ok(self.no_work(&bot.name, notice.subject, verdict, reason));
             }
-        }
+        };
         let _guard = self.shared.welcoming.lock().await;
         let key = key_of(bot, &meeting.chat);
-        let is_welcomed = self.is_welcomed(&key).await;
-        if is_welcomed.map_err(|error| not_accepted(&error))? {
+        let record = WelcomedV1::load(self.shared.store.as_ref(), &key).await;
+        let record = record.map_err(|error| not_accepted(&error))?;
+        if record.is_some_and(|welcomed| !welcomed.owed) {
             return Ok(self.no_work(&bot.name, notice.subject, notice.verdict, "welcomed before"));
+        }
+        if standing.is_unclear() {
+            return self.owe_welcome(bot, notice, key).await;
         }
         let place = Place {
             channel: notice.channel,
@@ -90,52 +98,57 @@ impl Gateway {
         let Planned { turn, row, changes } = planned.map_err(|error| not_accepted(&error))?;
         let submitted = self.store_once(turn, &[notice.key], &row, changes).await?;
         if submitted != Submitted::Duplicate {
-            self.shared.welcomed.insert(key);
+            self.shared.unowed.insert(key);
             self.start_aside(turn, row, false);
         }
         Ok(submitted)
     }
 
-    /// Welcomes the private chat of a message that is about to be worked on, if nobody has.
+    /// Nobody can tell yet whether whom the bot met may talk to it.
+    async fn owe_welcome(
+        &self,
+        bot: &BotRuntime,
+        notice: Notice,
+        key: String,
+    ) -> Result<Submitted, InletError> {
+        let owed = WelcomedV1 { at: notice.key.time(), owed: true }.change(&key);
+        let owed = owed.map_err(|error| not_accepted(&error))?;
+        let accepted = self.shared.store.accept(&[notice.key], vec![owed]).await;
+        if accepted.map_err(|error| not_accepted(&error))? == Acceptance::Duplicate {
+            return Ok(self.repeated(&notice));
+        }
+        self.shared.unowed.remove(&key);
+        Ok(self.no_work(&bot.name, notice.subject, notice.verdict, OWED))
+    }
+
+    /// Welcomes the chat of a message that is about to be worked on, if that is owed to it: to a
+    /// private one unless it was welcomed.
     pub(super) async fn welcome_before(
         &self,
         bot: &Arc<BotRuntime>,
         message: &AgentMessage,
     ) -> Result<(), StoreError> {
-        if !bot.welcome || !message.is_private() {
-            return Ok(());
-        }
         let destination = message.reply_fn.destination();
         let key = key_of(bot, &destination.chat);
-        if self.shared.welcomed.contains(&key) {
+        if !bot.welcome || self.shared.unowed.contains(&key) {
             return Ok(());
         }
+        let is_private = message.is_private();
         let _guard = self.shared.welcoming.lock().await;
-        if self.is_welcomed(&key).await? {
-            return Ok(());
+        let record = WelcomedV1::load(self.shared.store.as_ref(), &key).await?;
+        if record.map_or(is_private, |welcomed| welcomed.owed) {
+            let place = Place {
+                channel: destination.channel,
+                chat: destination.chat.clone(),
+                chat_kind: if is_private { ChatKind::Private } else { ChatKind::Group },
+                at: message.timestamp,
+            };
+            let Planned { turn, row, changes } = self.planned_welcome(bot, &place, None)?;
+            self.shared.store.commit(changes).await?;
+            self.start_aside(turn, row, false);
         }
-        let place = Place {
-            channel: destination.channel,
-            chat: destination.chat.clone(),
-            chat_kind: ChatKind::Private,
-            at: message.timestamp,
-        };
-        let Planned { turn, row, changes } = self.planned_welcome(bot, &place, None)?;
-        self.shared.store.commit(changes).await?;
-        self.shared.welcomed.insert(key);
-        self.start_aside(turn, row, false);
+        self.shared.unowed.insert(key);
         Ok(())
-    }
-
-    async fn is_welcomed(&self, key: &String) -> Result<bool, StoreError> {
-        if self.shared.welcomed.contains(key) {
-            return Ok(true);
-        }
-        let record = WelcomedV1::load(self.shared.store.as_ref(), key).await?;
-        if record.is_some() {
-            self.shared.welcomed.insert(key.clone());
-        }
-        Ok(record.is_some())
     }
 
     fn planned_welcome(
@@ -172,7 +185,7 @@ impl Gateway {
         };
         let mut changes = vec![Change::PutInbox { turn, row: Box::new(row.clone()) }];
         changes.extend(Self::sends(bot, turn, &row, &Say::Aside(say).text(bot.locale)));
-        changes.push(WelcomedV1 { at: place.at }.change(&key_of(bot, &place.chat))?);
+        changes.push(WelcomedV1 { at: place.at, owed: false }.change(&key_of(bot, &place.chat))?);
         Ok(Planned { turn, row, changes })
     }
 
@@ -198,7 +211,7 @@ impl Gateway {
             Acceptance::New => {}
         }
         if is_old {
-            self.shared.welcomed.remove(&key);
+            self.shared.unowed.remove(&key);
         }
         let reason = format!("the bot is not in this chat any more ({})", notice.event_type);
         let closing = ClosingV1 { verdict: Verdict::Failed, reason };

@@ -177,6 +177,8 @@ async fn whose_roles_are_not_known_yet_is_welcomed_with_the_first_message() {
     let group = stage.sim.group("team", &["ann"]).chat_id;
     delivered(&stage, moved(&stage, "added", "ann", &group).with_id("ev_added")).await;
     stage.verdict("ev_added", "filtered").await;
+    let why = stage.why("ev_added");
+    assert!(text(&why, "reason").starts_with("welcomed with the first message"), "{why}");
     let private = stage.sim.p2p("ann").chat_id;
     delivered(&stage, entered(&stage, "ann").with_id("ev_in")).await;
     stage.verdict("ev_in", "filtered").await;
@@ -185,4 +187,17 @@ async fn whose_roles_are_not_known_yet_is_welcomed_with_the_first_message() {
     stage.sim.change_user("ann", |user| user.departments = vec!["od-eng".to_owned()]);
     barrier(&stage, "ann", &private).await;
     assert_eq!(bot_lines(&stage, &private).len(), 2, "the welcome and the answer");
+
+    // That a welcome is owed outlives the process.
+    stage.kill();
+    stage.start(&[]).await;
+    for answers in [1, 2] {
+        barrier(&stage, "ann", &group).await;
+        until("the welcome", || bot_lines(&stage, &group).len() == answers + 1).await;
+        let welcomes = bot_lines(&stage, &group).iter().filter(|line| *line == IN_GROUP).count();
+        assert_eq!(welcomes, 1);
+    }
+    delivered(&stage, moved(&stage, "added", "ann", &group).with_id("ev_again")).await;
+    stage.verdict("ev_again", "filtered").await;
+    assert_eq!(text(&stage.why("ev_again"), "reason"), "welcomed before");
 }
