@@ -108,7 +108,7 @@ impl Gateway {
         };
         let Some(asked) = asked else { return Ok(Say::WhyWhat) };
         let destination = job.row.message.reply_fn.destination();
-        let found = self.shared.store.find(&asked).await?;
+        let found = self.find(&asked).await?;
         let found = found.filter(|found| happened_in(found, &destination.bot, &destination.chat));
         let why = self.why_of(found);
         if why.verdict == Verdict::NeverReceived {

@@ -18,7 +18,8 @@ use crate::base::{AboutFiles, BotName, MessageId, Say, Timestamp, TurnId, Verdic
 use crate::envelope::{AgentMessage, Attachment, Incoming, InletError, Submitted};
 use crate::routing::Intent;
 use crate::store::{
-    Acceptance, Change, ClosingV1, InboxV1, Kept, Lane, Shelf, Standing, StoreError, time_key,
+    Acceptance, Change, ClosingV1, InboxV1, Kept, Lane, NoteV1, Shelf, Standing, StoreError,
+    time_key,
 };
 use crate::telemetry::Event;
 
@@ -41,6 +42,14 @@ pub(super) struct RecentV1 {
     /// When it was kept; by this field it expires.
     at: Timestamp,
     attachments: Vec<Attachment>,
+    /// What `/why` says of it.
+    #[serde(default = "unnamed")]
+    verdict: Verdict,
+}
+
+/// Most that wait do so silently in groups.
+const fn unnamed() -> Verdict {
+    Verdict::NotMentioned
 }
 
 impl Kept for RecentV1 {
@@ -48,7 +57,7 @@ impl Kept for RecentV1 {
 }
 
 impl RecentV1 {
-    fn of(message: &AgentMessage, at: Timestamp) -> Self {
+    fn of(message: &AgentMessage, at: Timestamp, waits: Waits) -> Self {
         let carry = |attachment: &Attachment| Attachment {
             carrier: Some(message.id.clone()),
             ..attachment.clone()
@@ -59,6 +68,7 @@ impl RecentV1 {
             sent_at: message.timestamp,
             at,
             attachments: message.attachments.iter().map(carry).collect(),
+            verdict: if waits == Waits::Told { Verdict::Merged } else { Verdict::NotMentioned },
         }
     }
 
@@ -185,6 +195,21 @@ impl Waiting {
         None
     }
 
+    /// What there is to say of a message that waits. A note of it may be lost, or another may
+    /// stand above it: that it came again, say.
+    pub(super) fn note_of(&self, message: &MessageId) -> Option<NoteV1> {
+        let waiting = self.lock();
+        let record = waiting.values().flatten().find(|record| record.message == *message)?;
+        let (bot, _chat_and_sender) = record.owner.split_once('/')?;
+        Some(NoteV1 {
+            bot: BotName::new(bot),
+            subject: message.to_string(),
+            verdict: record.verdict,
+            reason: REASON.to_owned(),
+            at: record.at,
+        })
+    }
+
     fn is_waiting(&self, owner: &str) -> bool {
         self.lock().contains_key(owner)
     }
@@ -276,7 +301,7 @@ impl Gateway {
         waits: Waits,
     ) -> Option<Result<Submitted, InletError>> {
         let now = self.shared.clock.now();
-        let record = RecentV1::of(&incoming.message, now);
+        let record = RecentV1::of(&incoming.message, now, waits);
         let is_first = !self.shared.waiting.is_waiting(&record.owner);
         let forgotten = self.shared.waiting.make_room(&record.owner, now)?;
         let mut changes: Vec<Change> =
@@ -296,8 +321,9 @@ impl Gateway {
         };
         Some(match stored {
             Ok(Acceptance::New) => {
+                let kept = self.kept(incoming, record.verdict, told);
                 self.shared.waiting.put(record);
-                Ok(self.kept(incoming, waits, told))
+                Ok(kept)
             }
             outcome => {
                 // Nothing was changed, so what had to make room is still there.
@@ -309,7 +335,7 @@ impl Gateway {
         })
     }
 
-    fn kept(&self, incoming: &Incoming, waits: Waits, told: Option<Told>) -> Submitted {
+    fn kept(&self, incoming: &Incoming, verdict: Verdict, told: Option<Told>) -> Submitted {
         let (bot, id) = (&incoming.bot, incoming.message.id.to_string());
         if let Some((turn, row, _)) = told {
             let message = row.message.id.as_str();
@@ -317,7 +343,6 @@ impl Gateway {
             self.start_aside(turn, row, false);
             return Submitted::Accepted(turn);
         }
-        let verdict = if waits == Waits::Told { Verdict::Merged } else { Verdict::NotMentioned };
         self.no_work(bot, id, verdict, REASON)
     }
 

@@ -25,7 +25,7 @@ fn file(sender: &str, id: &str, seconds: u64) -> AgentMessage {
 fn kept(recent: &Waiting, message: &AgentMessage) -> Vec<String> {
     let now = message.timestamp;
     let forgotten = recent.make_room(&owner(message), now).unwrap();
-    recent.put(RecentV1::of(message, now));
+    recent.put(RecentV1::of(message, now, Waits::Told));
     forgotten.into_iter().map(|record| record.message.to_string()).collect()
 }
 
@@ -91,10 +91,10 @@ fn what_was_taken_back_is_not_taken_along() {
 fn what_had_to_make_room_in_vain_waits_on() {
     let recent = Waiting::default();
     for n in 0..WAITING_ALL_MAX {
-        recent.put(RecentV1::of(&file(&format!("u{n}"), "om", 1000), at(1000)));
+        recent.put(RecentV1::of(&file(&format!("u{n}"), "om", 1000), at(1000), Waits::Told));
     }
     for n in 0..WAITING_MAX {
-        recent.put(RecentV1::of(&file("ann", &format!("om_{n}"), 1000), at(1000)));
+        recent.put(RecentV1::of(&file("ann", &format!("om_{n}"), 1000), at(1000), Waits::Told));
     }
     assert_eq!(recent.make_room("b/oc_1/ann", at(1000)), None);
     let mut question = message("ann", "om_q", 1001);
@@ -160,7 +160,7 @@ async fn what_nobody_asked_about_expires_from_the_store() {
     let store = crate::store::memory(crate::task::TaskSet::new("test", cancelled)).unwrap();
     for (id, seconds) in [("om_old", 1000), ("om_fresh", 5000)] {
         // Kept later than it was sent, which is what counts.
-        let record = RecentV1::of(&file("ann", id, 1000), at(seconds));
+        let record = RecentV1::of(&file("ann", id, 1000), at(seconds), Waits::Told);
         store.commit(vec![record.change(&record.key()).unwrap()]).await.unwrap();
     }
     let step = ExpiryStep {

@@ -5,12 +5,12 @@ use async_trait::async_trait;
 use super::flow::Gateway;
 use crate::base::{BotName, ChatId, MessageId, SessionKey, Verdict};
 use crate::envelope::{Control, InletError, Why};
-use crate::store::{Found, Lane};
+use crate::store::{Found, Lane, StoreError};
 
 #[async_trait]
 impl Control for Gateway {
     async fn why(&self, message: &MessageId) -> Result<Why, InletError> {
-        let found = self.shared.store.find(message).await;
+        let found = self.find(message).await;
         let found = found.map_err(|error| InletError::Unavailable(error.to_string()))?;
         let is_recalled = found.is_none()
             && self.shared.bots.keys().any(|bot| self.shared.recalls.contains(bot, message));
@@ -28,6 +28,16 @@ impl Control for Gateway {
 }
 
 impl Gateway {
+    /// What is known of a message.
+    pub(super) async fn find(&self, message: &MessageId) -> Result<Option<Found>, StoreError> {
+        let found = self.shared.store.find(message).await?;
+        if matches!(found, Some(Found::Open(..) | Found::Closed(..))) {
+            return Ok(found);
+        }
+        let waiting = self.shared.waiting.note_of(message);
+        Ok(waiting.map(|note| Found::Noted(Box::new(note))).or(found))
+    }
+
     /// The fate of what was found, in the words of the contract.
     pub(super) fn why_of(&self, found: Option<Found>) -> Why {
         match found {

@@ -125,6 +125,29 @@ async fn a_file_that_waits_outlives_a_kill_and_is_delivered_again_in_vain() {
     assert_eq!(stage.sim.answers_to(&file).len(), 1);
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_waits_silently_is_explained_after_a_kill_and_a_redelivery() {
+    let mut stage = Stage::set(Options::default()).await;
+    // Killed as soon as it is durable: notes may be lost.
+    stage.start(&[("LARKSPUR_FAULT", "accept.after_commit")]).await;
+    let group = stage.sim.group("team", &["ann"]).chat_id;
+    let (file, _) = sent_file(&stage, "ann", &group, "notes.txt", "buy milk");
+    assert!(stage.ended(PATIENCE).await.is_some(), "it is killed when the file is kept");
+    stage.start(&[]).await;
+    stage.verdict(&file, "not_mentioned").await;
+    stage.sim.duplicate(&file, 2, RetryEventId::New).await.unwrap();
+    let why = stage.why(&file);
+    assert_eq!(why["verdict"], "not_mentioned");
+    assert!(text(&why, "reason").contains("next question"), "{why}");
+    let asked = stage.sim.asks("ann", &group, &format!("/why {file}")).unwrap();
+    let answer = stage.answer(&asked).await;
+    assert!(answer.contains("next question"), "{answer}");
+    let question = stage.sim.asks("ann", &group, "what do I need?").unwrap();
+    stage.verdict(&question, "answered").await;
+    assert!(context(&stage).contains("buy milk"));
+    assert!(text(&stage.why(&file), "reason").contains(&question));
+}
+
 /// The daemon dies at `point` while it accepts the question.
 async fn killed_at(point: &str) {
     let mut stage = Stage::set(Options::default()).await;
