@@ -351,20 +351,33 @@ impl Gateway {
         row: &InboxV1,
         changes: Vec<Change>,
     ) -> Result<Submitted, InletError> {
-        match self.shared.store.accept(keys, changes).await {
-            Ok(Acceptance::New) => {
-                let message = row.message.id.as_str();
+        let message = &row.message.id;
+        Ok(match self.store_new(&row.bot, message, keys, changes).await? {
+            Acceptance::New => {
+                let message = message.as_str();
                 Event::Accepted { turn: &turn, bot: row.bot.as_str(), message }.emit();
-                Ok(Submitted::Accepted(turn))
+                Submitted::Accepted(turn)
             }
-            Ok(Acceptance::Duplicate) => {
-                Event::Duplicate.emit();
-                // Under its own id a redelivery is known by its turn; under a new one by this.
-                self.keep_note(&row.bot, row.message.id.to_string(), Verdict::Duplicate, "");
-                Ok(Submitted::Duplicate)
-            }
-            Err(error) => Err(not_accepted(&error)),
+            Acceptance::Duplicate => Submitted::Duplicate,
+        })
+    }
+
+    /// Stores what a message changes, and notes it if it had come before.
+    pub(super) async fn store_new(
+        &self,
+        bot: &BotName,
+        message: &MessageId,
+        keys: &[DedupKey],
+        changes: Vec<Change>,
+    ) -> Result<Acceptance, InletError> {
+        let accepted = self.shared.store.accept(keys, changes).await;
+        let accepted = accepted.map_err(|error| not_accepted(&error))?;
+        if accepted == Acceptance::Duplicate {
+            Event::Duplicate.emit();
+            // Under its own id a redelivery is known by its turn; under a new one by this.
+            self.keep_note(bot, message.to_string(), Verdict::Duplicate, "");
         }
+        Ok(accepted)
     }
 
     pub(super) fn row(&self, message: AgentMessage, lane: Lane) -> InboxV1 {

@@ -4,11 +4,12 @@
 use async_trait::async_trait;
 
 use super::flow::Gateway;
+use super::plan::planned_closing;
 use crate::base::{MessageId, Verdict};
 use crate::envelope::{
     AgentMessage, Destination, ReplyError, ReplyFn, ReplySink, Sender, SenderKind,
 };
-use crate::store::{AdmittedV1, Change, ClosingV1, InboxV1, Lane};
+use crate::store::{ClosingV1, Lane};
 
 /// The gateway's outbox as a reply sink.
 #[derive(Debug)]
@@ -23,17 +24,10 @@ impl ReplySink for OutboxSink {
         let unknown = || ReplyError::NotStored(format!("no bot named {} runs", destination.bot));
         let bot = gateway.shared.bots.get(&destination.bot).cloned().ok_or_else(unknown)?;
         let turn = gateway.next_turn();
-        let row = InboxV1 {
-            bot: destination.bot.clone(),
-            message: spoken_by_the_daemon(destination, turn.to_string()),
-            lane: Lane::Delivery,
-            accepted_at: gateway.shared.clock.now(),
-            closing: Some(ClosingV1 { verdict: Verdict::Answered, reason: String::new() }),
-            admitted: AdmittedV1::default(),
-            merged: Vec::new(),
-        };
-        let mut changes = vec![Change::PutInbox { turn, row: Box::new(row.clone()) }];
-        changes.extend(Gateway::sends(&bot, turn, &row, &text));
+        let message = spoken_by_the_daemon(destination, turn.to_string());
+        let row = gateway.row(message, Lane::Delivery);
+        let closing = ClosingV1 { verdict: Verdict::Answered, reason: String::new() };
+        let (row, changes) = planned_closing(&bot, turn, row, closing, &text);
         let stored = gateway.shared.store.commit(changes).await;
         stored.map_err(|error| ReplyError::NotStored(error.to_string()))?;
         gateway.start_aside(turn, row, false);

@@ -172,11 +172,6 @@ impl Gateway {
         Ok(())
     }
 
-    /// The sends of a text that is planned outside of [`Gateway::plan`].
-    pub(super) fn sends(bot: &BotRuntime, turn: TurnId, row: &InboxV1, text: &str) -> Vec<Change> {
-        planned_sends(turn, row, messages(bot, row, text).texts)
-    }
-
     async fn changed_session(
         &self,
         row: &InboxV1,
@@ -211,7 +206,7 @@ impl Gateway {
     }
 }
 
-/// A message that is answered at the door: its closing and its answer, planned but not stored.
+/// A turn without work: its closing and what it says, planned but not stored.
 pub(super) fn planned_closing(
     bot: &BotRuntime,
     turn: TurnId,
@@ -221,7 +216,7 @@ pub(super) fn planned_closing(
 ) -> (InboxV1, Vec<Change>) {
     row.closing = Some(closing);
     let mut changes = vec![Change::PutInbox { turn, row: Box::new(row.clone()) }];
-    changes.extend(Gateway::sends(bot, turn, &row, text));
+    changes.extend(planned_sends(turn, &row, messages(bot, &row, text).texts));
     (row, changes)
 }
 

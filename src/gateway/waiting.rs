@@ -13,15 +13,15 @@ use serde::{Deserialize, Serialize};
 
 use super::admit::{Admission, AdmissionRules, Circumstances, admit};
 use super::bot::BotRuntime;
+use super::decline::Declined;
 use super::flow::Gateway;
-use crate::base::{AboutFiles, BotName, MessageId, Say, Timestamp, TurnId, Verdict};
+use super::notice::not_accepted;
+use crate::base::{AboutFiles, BotName, MessageId, Say, Timestamp, Verdict};
 use crate::envelope::{AgentMessage, Attachment, Incoming, InletError, Submitted};
 use crate::routing::Intent;
 use crate::store::{
-    Acceptance, Change, ClosingV1, InboxV1, Kept, Lane, NoteV1, Shelf, Standing, StoreError,
-    time_key,
+    Acceptance, Change, InboxV1, Kept, NoteV1, Shelf, Standing, StoreError, time_key,
 };
-use crate::telemetry::Event;
 
 /// Attachments wait so long for a question.
 const WAIT_MAX: Duration = Duration::from_secs(10 * 60);
@@ -302,86 +302,51 @@ impl Gateway {
     ) -> Option<Result<Submitted, InletError>> {
         let now = self.shared.clock.now();
         let record = RecentV1::of(&incoming.message, now, waits);
-        let is_first = !self.shared.waiting.is_waiting(&record.owner);
-        let forgotten = self.shared.waiting.make_room(&record.owner, now)?;
-        let mut changes: Vec<Change> =
-            forgotten.iter().map(|record| RecentV1::removal(&record.key())).collect();
-        let put = record.change(&record.key());
         // One line is enough for several pictures in a row.
-        let told = (waits == Waits::Told && is_first).then(|| self.told(bot, &incoming.message));
-        if let Some((_, _, sends)) = &told {
-            changes.extend(sends.iter().cloned());
-        }
-        let stored = match put {
-            Ok(put) => {
-                changes.push(put);
-                self.shared.store.accept(&incoming.keys, changes).await
-            }
-            Err(error) => Err(error),
+        let is_told = waits == Waits::Told && !self.shared.waiting.is_waiting(&record.owner);
+        let put = match record.change(&record.key()) {
+            Ok(put) => put,
+            Err(error) => return Some(Err(not_accepted(&error))),
         };
-        Some(match stored {
-            Ok(Acceptance::New) => {
-                let kept = self.kept(incoming, record.verdict, told);
-                self.shared.waiting.put(record);
-                Ok(kept)
-            }
-            outcome => {
-                // Nothing was changed, so what had to make room is still there.
-                for record in forgotten {
-                    self.shared.waiting.put(record);
-                }
-                self.not_kept(bot, incoming, outcome)
-            }
-        })
-    }
-
-    fn kept(&self, incoming: &Incoming, verdict: Verdict, told: Option<Told>) -> Submitted {
-        let (bot, id) = (&incoming.bot, incoming.message.id.to_string());
-        if let Some((turn, row, _)) = told {
-            let message = row.message.id.as_str();
-            Event::Accepted { turn: &turn, bot: row.bot.as_str(), message }.emit();
-            self.start_aside(turn, row, false);
-            return Submitted::Accepted(turn);
+        let forgotten = self.shared.waiting.make_room(&record.owner, now)?;
+        let removals = forgotten.iter().map(|record| RecentV1::removal(&record.key()));
+        let changes = removals.chain([put]).collect();
+        let kept = if is_told {
+            self.keep_told(bot, incoming, changes).await
+        } else {
+            self.keep_quietly(incoming, &record, changes).await
+        };
+        // If nothing was changed, what had to make room is still there.
+        let is_kept = matches!(kept, Ok(Submitted::Accepted(_) | Submitted::NoWork(_)));
+        for record in if is_kept { vec![record] } else { forgotten } {
+            self.shared.waiting.put(record);
         }
-        self.no_work(bot, id, verdict, REASON)
+        Some(kept)
     }
 
-    fn not_kept(
+    async fn keep_told(
         &self,
         bot: &BotRuntime,
         incoming: &Incoming,
-        outcome: Result<Acceptance, StoreError>,
+        changes: Vec<Change>,
     ) -> Result<Submitted, InletError> {
-        match outcome {
-            Ok(_) => {
-                Event::Duplicate.emit();
-                let id = incoming.message.id.to_string();
-                self.keep_note(&bot.name, id, Verdict::Duplicate, "");
-                Ok(Submitted::Duplicate)
-            }
-            Err(error) => {
-                Event::NotAccepted { error: &error }.emit();
-                Err(InletError::Unavailable(error.to_string()))
-            }
-        }
+        let say = Say::AboutFiles(AboutFiles::WhatAboutIt);
+        let declined = Declined { say, verdict: Verdict::Merged, reason: REASON, changes };
+        let row = self.delivery_row(bot, incoming.message.clone());
+        self.decline(bot, &incoming.keys, row, declined).await
     }
 
-    /// The line that says that a message waits, planned but not stored.
-    fn told(&self, bot: &BotRuntime, message: &AgentMessage) -> Told {
-        let mut message = message.clone();
-        message.session.id = bot.session_of(&message);
-        let turn = self.next_turn();
-        let mut row = self.row(message, Lane::Delivery);
-        let reason = REASON.to_owned();
-        row.closing = Some(ClosingV1 { verdict: Verdict::Merged, reason });
-        let mut changes = vec![Change::PutInbox { turn, row: Box::new(row.clone()) }];
-        changes.extend(Self::sends(
-            bot,
-            turn,
-            &row,
-            &Say::AboutFiles(AboutFiles::WhatAboutIt).text(bot.locale),
-        ));
-        (turn, row, changes)
+    async fn keep_quietly(
+        &self,
+        incoming: &Incoming,
+        record: &RecentV1,
+        changes: Vec<Change>,
+    ) -> Result<Submitted, InletError> {
+        let (bot, message) = (&incoming.bot, &incoming.message.id);
+        Ok(match self.store_new(bot, message, &incoming.keys, changes).await? {
+            Acceptance::New => self.no_work(bot, message.to_string(), record.verdict, REASON),
+            Acceptance::Duplicate => Submitted::Duplicate,
+        })
     }
 
     /// Notes what a question took along.
@@ -392,8 +357,6 @@ impl Gateway {
         }
     }
 }
-
-type Told = (TurnId, InboxV1, Vec<Change>);
 
 #[cfg(test)]
 #[path = "waiting_tests.rs"]

@@ -15,13 +15,14 @@ use super::bot::BotRuntime;
 use super::flow::Gateway;
 use super::notice::not_accepted;
 use super::outbox::spoken_by_the_daemon;
+use super::plan::planned_closing;
 use crate::base::{Aside, ChatId, Say, Timestamp, TurnId, UserId, Verdict};
 use crate::envelope::{
     Addressing, AgentMessage, Channel, ChatKind, Destination, Incoming, InletError, Meeting,
     Notice, Relation, Sender, SenderKind, Submitted,
 };
 use crate::store::{
-    Acceptance, AdmittedV1, Change, ClosingV1, InboxV1, Kept, Lane, Shelf, Standing, StoreError,
+    Acceptance, Change, ClosingV1, InboxV1, Kept, Lane, Shelf, Standing, StoreError,
 };
 
 /// A chat that was welcomed, or is to be.
@@ -167,24 +168,15 @@ impl Gateway {
             thread: None,
         };
         let id = id.unwrap_or_else(|| turn.to_string());
-        let row = InboxV1 {
-            bot: bot.name.clone(),
-            message: spoken_by_the_daemon(&destination, id),
-            lane: Lane::Delivery,
-            accepted_at: self.shared.clock.now(),
-            closing: Some(ClosingV1 {
-                verdict: Verdict::Answered,
-                reason: "the welcome of this chat".to_owned(),
-            }),
-            admitted: AdmittedV1::default(),
-            merged: Vec::new(),
-        };
+        let row = self.row(spoken_by_the_daemon(&destination, id), Lane::Delivery);
+        let reason = "the welcome of this chat".to_owned();
+        let closing = ClosingV1 { verdict: Verdict::Answered, reason };
         let say = match place.chat_kind {
             ChatKind::Group => Aside::WelcomeGroup { bot: bot.name.to_string() },
             ChatKind::Private => Aside::WelcomePrivate { bot: bot.name.to_string() },
         };
-        let mut changes = vec![Change::PutInbox { turn, row: Box::new(row.clone()) }];
-        changes.extend(Self::sends(bot, turn, &row, &Say::Aside(say).text(bot.locale)));
+        let text = Say::Aside(say).text(bot.locale);
+        let (row, mut changes) = planned_closing(bot, turn, row, closing, &text);
         changes.push(WelcomedV1 { at: place.at, owed: false }.change(&key_of(bot, &place.chat))?);
         Ok(Planned { turn, row, changes })
     }
