@@ -164,6 +164,13 @@ impl Attachment {
     pub fn of(kind: AttachmentKind, key: &str) -> Self {
         Self { kind, key: key.to_owned(), name: None, carrier: None }
     }
+
+    /// Attachments as they are listed elsewhere than in the message that carries them.
+    pub fn carried(attachments: &[Self], carrier: &MessageId) -> Vec<Self> {
+        let carry =
+            |attachment: &Self| Self { carrier: Some(carrier.clone()), ..attachment.clone() };
+        attachments.iter().map(carry).collect()
+    }
 }
 
 /// Somebody named in a message.

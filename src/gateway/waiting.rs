@@ -58,16 +58,12 @@ impl Kept for RecentV1 {
 
 impl RecentV1 {
     fn of(message: &AgentMessage, at: Timestamp, waits: Waits) -> Self {
-        let carry = |attachment: &Attachment| Attachment {
-            carrier: Some(message.id.clone()),
-            ..attachment.clone()
-        };
         Self {
             owner: owner(message),
             message: message.id.clone(),
             sent_at: message.timestamp,
             at,
-            attachments: message.attachments.iter().map(carry).collect(),
+            attachments: Attachment::carried(&message.attachments, &message.id),
             verdict: if waits == Waits::Told { Verdict::Merged } else { Verdict::NotMentioned },
         }
     }

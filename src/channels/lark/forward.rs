@@ -47,15 +47,6 @@ fn line(container: &MessageId, record: &MessageRecord, depth: usize) -> Forwarde
         depth,
         sender: record.sender.as_ref().map(UserId::new),
         text: record.text.clone(),
-        attachments: carried(&record.attachments, container),
+        attachments: Attachment::carried(&record.attachments, container),
     }
-}
-
-/// Attachments with the message by whose id they are fetched.
-pub(super) fn carried(attachments: &[Attachment], carrier: &MessageId) -> Vec<Attachment> {
-    let carry = |attachment: &Attachment| Attachment {
-        carrier: Some(carrier.clone()),
-        ..attachment.clone()
-    };
-    attachments.iter().map(carry).collect()
 }

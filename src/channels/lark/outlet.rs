@@ -6,7 +6,7 @@ use async_trait::async_trait;
 
 use super::api::{ApiError, LarkApi, MessageRecord, TEXT_BYTES_MAX, text_bytes};
 use super::bot::{LarkBot, LarkBots};
-use super::forward::{carried, flatten};
+use super::forward::flatten;
 use crate::base::{BotName, ChatId, Disposition, MessageId, Timestamp, UserId};
 use crate::envelope::{
     Attachment, AttachmentKind, Certainty, DeliverError, Delivered, Delivery, Destination,
@@ -210,7 +210,7 @@ fn quoted(api: &LarkApi, records: &[MessageRecord]) -> Option<Quoted> {
         own: message.sender.as_deref().is_some_and(|id| api.is_own(id)),
         is_person: message.is_person,
         tenant: message.tenant.clone(),
-        attachments: carried(&message.attachments, &message.id),
+        attachments: Attachment::carried(&message.attachments, &message.id),
         forwarded,
         left_out,
     })
