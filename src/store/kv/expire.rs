@@ -63,10 +63,6 @@ impl Rule {
         struct Changed {
             updated_at: Timestamp,
         }
-        #[derive(Deserialize)]
-        struct Dated {
-            at: Timestamp,
-        }
         let at = match self.what {
             // Their range holds nothing but what is too old.
             Expiring::Receipts | Expiring::Ledger => return Fate::Delete,
@@ -78,8 +74,8 @@ impl Rule {
                 Ok(Changed { updated_at }) => updated_at,
                 Err(_unreadable) => return Fate::Keep,
             },
-            Expiring::Notes | Expiring::Shelf(_) => match value::decode::<Dated>("dated", bytes) {
-                Ok(Dated { at }) => at,
+            Expiring::Notes | Expiring::Shelf(_) => match value::dated("dated", bytes) {
+                Ok(at) => at,
                 Err(_unreadable) => return Fate::Keep,
             },
         };

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::engine::{Direction, Engine, KeyRange};
@@ -138,20 +137,16 @@ pub(super) fn find(
 
 /// The slot behind the newest note; 0 without notes.
 pub(super) fn next_note_slot(engine: &impl Engine) -> Result<u32, StoreError> {
-    #[derive(Deserialize)]
-    struct Dated {
-        at: Timestamp,
-    }
     let mut newest = Timestamp::default();
     let mut slots = BTreeSet::new();
     let dated = |key: &[u8], bytes: &[u8]| {
         // A note that cannot be read answers nothing, but it must not keep the store from opening.
-        let Ok(note) = value::decode::<Dated>("note", bytes) else { return Ok(()) };
-        if note.at > newest {
-            newest = note.at;
+        let Ok(at) = value::dated("note", bytes) else { return Ok(()) };
+        if at > newest {
+            newest = at;
             slots.clear();
         }
-        if note.at == newest {
+        if at == newest {
             slots.insert(key::slot_in(key)?);
         }
         Ok(())

@@ -1,7 +1,7 @@
 //! The values: a version byte, then JSON (a journal entry: the bytes as the caller gave them).
 
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
 use crate::base::Timestamp;
 use crate::store::port::StoreError;
@@ -59,6 +59,15 @@ pub(super) fn decode<T: DeserializeOwned>(
 ) -> Result<T, StoreError> {
     serde_json::from_slice(body(kind, bytes)?)
         .map_err(|error| StoreError::Record { kind, cause: error.to_string() })
+}
+
+/// When a record says that what it tells of happened.
+pub(super) fn dated(kind: &'static str, bytes: &[u8]) -> Result<Timestamp, StoreError> {
+    #[derive(Deserialize)]
+    struct Dated {
+        at: Timestamp,
+    }
+    decode(kind, bytes).map(|Dated { at }| at)
 }
 
 #[cfg(test)]
