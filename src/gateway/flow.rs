@@ -29,7 +29,7 @@ use super::stop::Stop;
 use super::waiting::{Waiting, Waits, waits};
 use crate::agent::Halt;
 use crate::base::id::TurnIds;
-use crate::base::{BotName, Clock, Faults, Say, SessionKey, Timestamp, TurnId, Verdict};
+use crate::base::{BotName, Clock, Faults, MessageId, Say, SessionKey, Timestamp, TurnId, Verdict};
 use crate::envelope::{
     AgentMessage, Arrival, DedupKey, Incoming, Inlet, InletError, News, Press, PressReply,
     Submitted,
