@@ -20,7 +20,9 @@ mod retention;
 mod sled;
 
 pub use self::kv::{check_row, kind_of};
-pub use self::sled::{holds_data, open_sled, restore_sled};
+pub use self::sled::{
+    Remains, holds_data, open_sled, rehearse_sled, remains_of_sled, restore_sled, salvage_sled,
+};
 pub use copy::{CopyError, Exporter, Row, Snapshot, read_copy};
 pub use expiry::{Cursor, Expired, Expiring, ExpiryStep};
 pub use kept::{Kept, Shelf, time_key};

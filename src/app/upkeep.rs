@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufReader, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
 use crate::base::{Clock, Faults, SystemClock};
 use crate::config::Settings;
-use crate::store::{self, CopyError, Exporter, Store, check_row};
+use crate::store::{self, CopyError, Exporter, Remains, Store, StoreError, check_row};
 use crate::task::TaskSet;
 
 /// Records that cannot be read are listed up to this many.
@@ -29,18 +29,22 @@ pub struct StoreReport {
 
 /// Opens the store in the data folder, which must hold one. Blocking.
 fn open(settings: &Settings) -> Result<Arc<dyn Store>, CopyError> {
-    if !store::holds_data(&settings.data_dir) {
-        let folder = settings.data_dir.display().to_string();
-        return Err(CopyError::NoData { folder });
-    }
+    check_holds_data(settings)?;
     let tasks = TaskSet::new("store", CancellationToken::new());
     Ok(store::open_sled(&settings.data_dir, tasks, Faults::default())?)
+}
+
+fn check_holds_data(settings: &Settings) -> Result<(), CopyError> {
+    if store::holds_data(&settings.data_dir) {
+        return Ok(());
+    }
+    Err(CopyError::NoData { folder: settings.data_dir.display().to_string() })
 }
 
 /// Writes a copy of the store to `out`. Returns how many records it has.
 ///
 /// # Errors
-/// [`store::StoreError::InUse`] while a daemon runs: it is then asked for the copy.
+/// [`StoreError::InUse`] while a daemon runs: it is then asked for the copy.
 pub async fn export_stopped(settings: &Settings, out: &mut dyn Write) -> Result<(), CopyError> {
     let store = tokio::task::block_in_place(|| open(settings))?;
     let written = write_copy(&store, out).await;
@@ -86,12 +90,42 @@ fn open_copy(file: &Path) -> Result<BufReader<File>, CopyError> {
 /// Opens the store, which repairs it where that can be done, and reads every record.
 ///
 /// # Errors
-/// It cannot be opened; the error says what to do.
+/// It cannot be opened, and nothing of it is changed; the error says what to do.
 pub async fn repair(settings: &Settings) -> Result<StoreReport, CopyError> {
+    tokio::task::block_in_place(|| rehearse(settings))?;
     let store = tokio::task::block_in_place(|| open(settings))?;
     let report = report(&store).await;
     store.close().await;
     report
+}
+
+/// What cannot be opened is not even tried, because trying changes it.
+fn rehearse(settings: &Settings) -> Result<(), CopyError> {
+    check_holds_data(settings)?;
+    match store::rehearse_sled(&settings.data_dir) {
+        // On a full disk there is no copy, and opening may still help.
+        Ok(()) | Err(StoreError::Disk(_)) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// What can still be read of a store that does not open, which stays as it is. Blocking.
+///
+/// # Errors
+/// Nothing can be read.
+pub fn remains(settings: &Settings) -> Result<Remains, StoreError> {
+    store::remains_of_sled(&settings.data_dir)
+}
+
+/// Makes a store of what can still be read of one that does not open. Blocking. Returns what that
+/// is and where the old files are.
+///
+/// # Errors
+/// Nothing can be read, or the disk refuses; the store is then as it was.
+pub fn accept_loss(settings: &Settings) -> Result<(Remains, PathBuf), StoreError> {
+    let now = SystemClock::default().now().to_string().replace([':', '-'], "");
+    let aside = settings.data_dir.join(format!("store.lossy-{now}"));
+    Ok((store::salvage_sled(&settings.data_dir, &aside)?, aside))
 }
 
 async fn report(store: &Arc<dyn Store>) -> Result<StoreReport, CopyError> {

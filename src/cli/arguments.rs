@@ -98,7 +98,14 @@ pub(super) enum StoreCommand {
         file: PathBuf,
     },
     /// Repair the data where that can be done and read every record; the daemon must not run
-    Repair(Output),
+    Repair {
+        /// If the data cannot be opened, go on with what can still be read of them; the old files
+        /// are kept beside
+        #[arg(long)]
+        accept_loss: bool,
+        #[command(flatten)]
+        output: Output,
+    },
     /// Have the running daemon delete now what its retention no longer keeps
     Expire(Output),
 }

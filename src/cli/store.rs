@@ -1,19 +1,20 @@
 //! `larkspur store`: looking after the data.
 
+mod repair;
+
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufWriter, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::admin_client::{Verb, ask, download, path_to};
 use super::arguments::{Output, StoreCommand};
 use super::{Exit, complain, say};
-use crate::app::{self, CopyError, StoreError, StoreReport};
+use crate::app::{self, CopyError, StoreError};
 use crate::base::{Clock, Disposition, SystemClock};
 use crate::config::{Settings, StoreEngine};
-use crate::telemetry::{self, LogFormat};
 
 /// Why a command ended without its work done.
 struct Undone(String, Exit);
@@ -52,7 +53,9 @@ pub(super) async fn run(settings: Settings, what: StoreCommand) -> Exit {
         StoreCommand::Export { file } => export_to(&settings, &file).await.map(|()| Exit::Done),
         StoreCommand::Backup { target } => backup(&settings, &target).await,
         StoreCommand::Restore { file } => restore(&settings, &file),
-        StoreCommand::Repair(output) => repair(&settings, output).await,
+        StoreCommand::Repair { accept_loss, output } => {
+            repair::repair(&settings, accept_loss, output).await
+        }
     };
     done.unwrap_or_else(|Undone(text, exit)| {
         complain(&format!("larkspur: {text}"));
@@ -130,37 +133,6 @@ fn restore(settings: &Settings, file: &Path) -> Result<Exit, Undone> {
     let rows = tokio::task::block_in_place(|| app::restore(settings, file))?;
     say(&format!("{rows} records are in {}.", settings.data_dir.display()));
     Ok(Exit::Done)
-}
-
-async fn repair(settings: &Settings, output: Output) -> Result<Exit, Undone> {
-    // What the repair does is an event, and its count tells how often.
-    let counters = telemetry::init("warn", LogFormat::Text);
-    let report = app::repair(settings).await?;
-    let repairs = counters.count("store_repaired");
-    let StoreReport { records, unreadable, examples } = &report;
-    if output.json {
-        let report = json!({
-            "records": records, "unreadable": unreadable, "examples": examples, "repairs": repairs,
-        });
-        say(&report.to_string());
-    } else {
-        let kinds: Vec<String> =
-            records.iter().map(|(kind, count)| format!("{kind} {count}")).collect();
-        say(&format!("Records: {}.", kinds.join(", ")));
-        say(&match repairs {
-            0 => "Nothing had to be repaired.".to_owned(),
-            repairs => format!("Repairs: {repairs}; they are listed above."),
-        });
-        for example in examples {
-            say(example);
-        }
-        if *unreadable > 0 {
-            say(&format!(
-                "Records that cannot be read: {unreadable}. The daemon leaves them out and goes on."
-            ));
-        }
-    }
-    Ok(if *unreadable == 0 { Exit::Done } else { Exit::Failed })
 }
 
 async fn expire(settings: &Settings, output: Output) -> Exit {

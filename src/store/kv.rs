@@ -54,6 +54,7 @@ use crate::telemetry::Event;
 pub use self::check::{check_row, kind_of};
 pub use self::engine::{Batch, Direction, Engine, KeyRange, Visit};
 pub(super) use self::key::FORMAT_KEY;
+pub(super) use self::snapshot::records;
 
 /// The format of the data this version writes, and the newest it reads.
 pub const FORMAT: u32 = 1;

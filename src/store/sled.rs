@@ -12,7 +12,8 @@
 //!   database is opened again before its next use, and what the batch overwrote is put back.
 //! - A kill during start leaves a half snapshot that stops every later start (`open`).
 //! - It repairs damaged files by cutting them: repairs happen in a copy (`repair`).
-//! - It takes a log that was cut for one that was never longer: a witness tells (`witness`).
+//! - It takes a log that was cut for one that was never longer: a witness tells (`witness`), and
+//!   only who accepts the loss goes on with the rest (`salvage`).
 //!
 //! The folder: `store/` is sled's (but for `acknowledged`, the witness), `lock` keeps a second
 //! process out, `creating` is there until `format` says that the store was created and with which
@@ -23,6 +24,7 @@ mod folder;
 mod open;
 mod repair;
 mod restore;
+mod salvage;
 mod witness;
 
 use std::fs::File;
@@ -36,6 +38,7 @@ use self::chunk::Undo;
 use self::folder::Folder;
 use self::open::Opened;
 pub use self::restore::{holds_data, restore_sled};
+pub use self::salvage::{Remains, rehearse_sled, remains_of_sled, salvage_sled};
 use super::kv::{Batch, Direction, Engine, KeyRange, KvStore, Visit};
 use super::port::{Store, StoreError};
 use crate::base::Faults;

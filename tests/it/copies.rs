@@ -1,12 +1,14 @@
 //! Copies of the data, and the repair: with the daemon running and without it.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
 use std::process::Output;
 
 use serde_json::Value;
 
-use crate::stage::{Options, Stage, http};
+use crate::stage::{Options, PATIENCE, Stage, http};
 use crate::talk::{barrier, bot_lines};
 
 fn done(output: &Output) -> String {
@@ -120,6 +122,71 @@ async fn a_store_that_cannot_be_opened_says_what_to_do() {
         refused(&output, 75, "larkspur store repair");
         refused(&output, 75, "larkspur store restore FILE");
     }
+}
+
+/// Sizes and contents of sled's files.
+fn store_files(stage: &Stage) -> BTreeMap<PathBuf, Vec<u8>> {
+    let entries = fs::read_dir(stage.path("data/store")).unwrap();
+    let files = entries.map(|entry| entry.unwrap().path()).filter(|path| path.is_file());
+    files.map(|path| (path.clone(), fs::read(&path).unwrap())).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_log_that_was_cut_is_given_up_only_on_request_and_then_the_daemon_answers() {
+    let mut stage = Stage::new().await;
+    let chat = stage.sim.p2p("ann").chat_id;
+    let first = stage.sim.says("ann", &chat, "the first").unwrap();
+    stage.verdict(&first, "answered").await;
+    let log = stage.path("data/store/db");
+    let early = fs::read(&log).unwrap();
+    let second = stage.sim.says("ann", &chat, "the second").unwrap();
+    stage.verdict(&second, "answered").await;
+    stage.terminate().await;
+    let mut cut = fs::read(&log).unwrap();
+    let common = cut.iter().zip(&early).take_while(|(now, then)| now == then).count();
+    cut.truncate(common);
+    fs::write(&log, cut).unwrap();
+
+    let before = store_files(&stage);
+    let looked = stage.cli(&["store", "repair"]);
+    refused(&looked, 75, "acknowledged commits are missing");
+    let said = String::from_utf8(looked.stdout).unwrap();
+    assert!(said.contains("Missing: the last ") && said.contains("--accept-loss"), "{said}");
+    assert!(
+        said.contains("open turns ") && said.contains("conversations 1, dedup keys "),
+        "{said}"
+    );
+    let looked = stage.cli(&["store", "repair", "--json"]);
+    assert_eq!(looked.status.code(), Some(75), "{looked:?}");
+    let left: Value = serde_json::from_slice(&looked.stdout).unwrap();
+    let missing = left["missing"].as_u64().unwrap();
+    assert!(missing > 0 && left["records"]["session"] == 1, "{left}");
+    assert!(store_files(&stage) == before, "nothing is changed without the word");
+
+    stage.launch(&[]);
+    let status = stage.ended(PATIENCE).await.expect("it does not start");
+    assert_eq!(status.code(), Some(75), "{}", stage.log());
+    assert!(stage.log().contains("acknowledged commits are missing"), "{}", stage.log());
+    assert!(stage.log().contains("larkspur store repair --accept-loss"), "{}", stage.log());
+
+    let before = store_files(&stage);
+    let report = done(&stage.cli(&["store", "repair", "--accept-loss", "--json"]));
+    let report: Value = serde_json::from_str(&report).unwrap();
+    assert_eq!(report["given_up"]["commits"], missing, "{report}");
+    assert_eq!(report["records"], left["records"], "{report}");
+    let old = PathBuf::from(report["given_up"]["old_files"].as_str().unwrap());
+    for (file, bytes) in before {
+        let aside = old.join(file.file_name().unwrap());
+        assert!(fs::read(&aside).unwrap() == bytes, "{} is kept", aside.display());
+    }
+
+    stage.start(&[]).await;
+    assert_eq!(stage.why(&first)["verdict"], "answered");
+    let third = stage.sim.says("ann", &chat, "the third").unwrap();
+    assert_eq!(stage.answer(&third).await, "answer to: the third");
+    stage.terminate().await;
+    let again = done(&stage.cli(&["store", "repair", "--accept-loss"]));
+    assert!(again.contains("Nothing had to be repaired."), "{again}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

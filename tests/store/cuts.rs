@@ -1,9 +1,10 @@
 //! Damage to the store's files: cut, zeroed and changed logs, and drafts of snapshots.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use larkspur::store::StoreError;
+use larkspur::store::{StoreError, rehearse_sled, remains_of_sled, salvage_sled};
 
 use crate::dice::Dice;
 use crate::place::Place;
@@ -165,22 +166,120 @@ async fn a_log_cut_before_the_last_acknowledgement_is_refused_again_and_again() 
     println!("cuts of 0..{}, one in {every} tried", killed.acknowledged);
 }
 
+/// The files of a folder and what is in them.
+fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let files = entries.filter(|path| path.is_file());
+    files.map(|path| (path.file_name().unwrap().into(), fs::read(&path).unwrap())).collect()
+}
+
+/// How many cuts are given up.
+const LOSSES: u64 = 40;
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_removes_the_witness_gets_what_is_left_of_a_log_that_was_cut() {
-    let mut dice = Dice::seeded("a removed witness");
+async fn who_accepts_the_loss_goes_on_with_a_beginning_of_what_there_was() {
+    let mut dice = Dice::seeded("accepted losses");
     let killed = Killed::new(&mut dice).await;
-    let place = killed.with_log(|log| log.truncate(index(killed.acknowledged) - 100));
-    let error = work::open(&place.data()).err().unwrap().to_string();
-    let witness = place.data().join("store/acknowledged");
-    assert!(error.contains("acknowledged commits are missing"), "{error}");
-    assert!(error.contains(&format!("remove {}", witness.display())), "{error}");
-    fs::remove_file(witness).unwrap();
+    let mut reached = BTreeSet::new();
+    for loss in 0..LOSSES {
+        // Just before the end, at the end of each segment, anywhere behind the first.
+        let cut = match loss {
+            0 => killed.acknowledged - 100,
+            few if few * SEGMENT < killed.acknowledged => few * SEGMENT,
+            _ => SEGMENT + dice.below(killed.acknowledged - SEGMENT - 100),
+        };
+        let place = killed.with_log(|log| log.truncate(index(cut)));
+        let (data, aside) = (place.data(), place.data().join("aside"));
+        let before = files(&data.join("store"));
+        let error = rehearse_sled(&data).unwrap_err().to_string();
+        let remains = remains_of_sled(&data).unwrap_or_else(|error| panic!("{cut}: {error}"));
+        assert!(remains.missing > 0, "cut at {cut}: {error}");
+        assert!(files(&data.join("store")) == before, "cut at {cut}: looking changes nothing");
+
+        assert_eq!(salvage_sled(&data, &aside).unwrap(), remains, "cut at {cut}");
+        let store = work::open(&data).unwrap_or_else(|error| panic!("{cut}: {error}"));
+        let mut rounds = 0;
+        while let Err(wrong) = killed.work.compare(&store, rounds).await {
+            rounds += 1;
+            assert!(rounds <= ROUNDS, "cut at {cut}: this is no beginning of the work: {wrong}");
+        }
+        reached.insert(rounds);
+        store.commit(Vec::new()).await.unwrap();
+        store.close().await;
+        drop(work::open(&data).unwrap_or_else(|error| panic!("{cut}, again: {error}")));
+        assert!(files(&aside) == before, "cut at {cut}: the old files are kept as they were");
+    }
+    println!("rounds left: {reached:?} of {ROUNDS}");
+}
+
+/// So many rounds that sled uses segments again: the end of the file is then not the end of time.
+const ROUNDS_AROUND: usize = 120;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn damage_to_a_log_that_went_round_leaves_a_store_in_order_or_the_old_files() {
+    let mut dice = Dice::seeded("damage to a log that went round");
+    let place = Place::new();
+    let work = Work::of(dice.next(), ROUNDS_AROUND, Size::Large);
     let store = work::open(&place.data()).unwrap();
-    let missing = killed.work.compare(&store, ROUNDS).await.unwrap_err();
-    assert!(missing.contains("lost"), "{missing}");
-    // All rounds but the last were there before the cut.
-    assert!(killed.work.compare(&store, ROUNDS - 1).await.is_ok());
+    for round in 0..ROUNDS_AROUND {
+        work.finish(&store, round, &[]).await;
+    }
     store.close().await;
+    let whole = fs::read(place.data().join("store/db")).unwrap();
+    let segments = whole.chunks(index(SEGMENT)).count();
+    let (mut replaced, mut refused) = (0, 0);
+    for loss in 0..LOSSES {
+        let segment = dice.size_below(segments) * index(SEGMENT);
+        let end = (segment + index(SEGMENT)).min(whole.len());
+        let mut log = whole.clone();
+        match loss % 3 {
+            0 => log.truncate(whole.len() - dice.size_below(index(SEGMENT))),
+            1 => log.truncate(segment),
+            _ => log[segment..end].fill(0),
+        }
+        let how = format!("{} bytes, damage {} at {segment}", log.len(), loss % 3);
+        let damaged = Place::new();
+        copy(&place.data(), &damaged.data());
+        let (data, aside) = (damaged.data(), damaged.data().join("aside"));
+        fs::write(data.join("store/db"), log).unwrap();
+        let before = files(&data.join("store"));
+        match salvage_sled(&data, &aside) {
+            Ok(remains) => {
+                replaced += 1;
+                rehearse_sled(&data).unwrap_or_else(|error| panic!("{how}: {error}"));
+                let again = remains_of_sled(&data).unwrap();
+                assert_eq!(again.records, remains.records, "{how}");
+                assert_eq!((again.missing, again.damaged), (0, 0), "{how}");
+                assert!(files(&aside) == before, "{how}: the old files are kept");
+            }
+            Err(StoreError::Broken { .. }) => {
+                refused += 1;
+                assert!(files(&data.join("store")) == before && !aside.exists(), "{how}");
+            }
+            Err(other) => panic!("{how}: {other}"),
+        }
+    }
+    println!("{replaced} replaced, {refused} refused; {segments} segments");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_log_of_which_nothing_can_be_read_is_not_replaced() {
+    let mut dice = Dice::seeded("nothing left");
+    let killed = Killed::new(&mut dice).await;
+    for cut in [0, 1, 100] {
+        let place = killed.with_log(|log| log.truncate(cut));
+        let before = files(&place.data().join("store"));
+        let aside = place.data().join("aside");
+        for error in [
+            remains_of_sled(&place.data()).unwrap_err(),
+            salvage_sled(&place.data(), &aside).unwrap_err(),
+        ] {
+            let StoreError::Broken { cause, .. } = error else { panic!("cut at {cut}: {error}") };
+            assert!(cause.contains("nothing can be taken from it"), "cut at {cut}: {cause}");
+        }
+        assert_eq!(files(&place.data().join("store")), before, "cut at {cut}");
+        assert!(!aside.exists(), "cut at {cut}");
+    }
 }
 
 /// The snapshot of a store, and its bytes.

@@ -25,6 +25,11 @@ const KEPT_BYTES_MAX: usize = 64 << 20;
 /// Behind the keys of all records; engines keep their own things from here on.
 const END: u8 = b'~';
 
+/// The keys of all records.
+pub(in crate::store) fn records() -> KeyRange {
+    KeyRange { start: Vec::new(), end: vec![END] }
+}
+
 /// The copy under way, if there is one.
 #[derive(Debug, Default)]
 pub(super) struct Copies {

@@ -39,6 +39,11 @@ impl Folder {
         Ok((folder, lock))
     }
 
+    /// The folder itself.
+    pub(super) fn root(&self) -> &Path {
+        &self.root
+    }
+
     /// Where sled's files are.
     pub(super) fn store(&self) -> PathBuf {
         self.root.join("store")
@@ -59,6 +64,11 @@ impl Folder {
         self.root.join("store.replaced")
     }
 
+    /// Where a new store is made of what is left of a cut one.
+    pub(super) fn salvage(&self) -> PathBuf {
+        self.root.join("store.salvage")
+    }
+
     /// Makes the names in the folder durable.
     pub(super) fn sync_root(&self) -> io::Result<()> {
         File::open(&self.root)?.sync_all()
@@ -70,7 +80,7 @@ impl Folder {
         self.store().join("acknowledged")
     }
 
-    fn format(&self) -> PathBuf {
+    pub(super) fn format(&self) -> PathBuf {
         self.root.join("format")
     }
 

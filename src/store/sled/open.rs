@@ -105,13 +105,11 @@ pub(super) fn holds_everything(folder: &Folder, db: &sled::Db) -> Result<(), Str
         Ok(stored) => stored.map_err(|error| error.to_string())?,
         Err(panic) => return Err(panic_text(&*panic)),
     };
-    let file = folder.acknowledged();
-    let lost = witness::acknowledged(&file).saturating_sub(stored);
+    let lost = witness::acknowledged(&folder.acknowledged()).saturating_sub(stored);
     if lost > 0 {
         return Err(format!(
             "the last {lost} of its acknowledged commits are missing, because it was cut or is an \
-             older copy (to do without them, remove {})",
-            file.display()
+             older copy (to do without them: `larkspur store repair --accept-loss`)"
         ));
     }
     Ok(())

@@ -73,7 +73,7 @@ impl Folder {
     }
 
     /// Puts the repaired copy in the place of the original.
-    fn swap_in_repair(&self) -> Result<(), StoreError> {
+    pub(super) fn swap_in_repair(&self) -> Result<(), StoreError> {
         let swap = || {
             sync_all(&self.repair())?;
             fs::rename(self.store(), self.replaced())?;
@@ -116,7 +116,7 @@ fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-fn sync_all(folder: &Path) -> std::io::Result<()> {
+pub(super) fn sync_all(folder: &Path) -> std::io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
         if entry.file_type()?.is_dir() {

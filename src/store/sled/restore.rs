@@ -45,14 +45,15 @@ pub fn restore_sled(
     filled
 }
 
-fn clear(draft: &Path) -> Result<(), StoreError> {
+pub(super) fn clear(draft: &Path) -> Result<(), StoreError> {
     if draft.exists() { fs::remove_dir_all(draft).map_err(refused) } else { Ok(()) }
 }
 
-fn fill(
+/// Makes a store of what `copy` hands over.
+pub(super) fn fill<E: From<StoreError>>(
     draft: &Path,
-    copy: impl FnOnce(&mut dyn FnMut(Row) -> Result<(), StoreError>) -> Result<u64, CopyError>,
-) -> Result<u64, CopyError> {
+    copy: impl FnOnce(&mut dyn FnMut(Row) -> Result<(), StoreError>) -> Result<u64, E>,
+) -> Result<u64, E> {
     let engine = SledEngine::open(draft)?;
     let mut batch = Batch::default();
     let (mut rows_held, mut bytes_held) = (0, 0);
