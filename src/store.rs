@@ -19,7 +19,7 @@ mod record;
 mod retention;
 mod sled;
 
-pub use self::kv::{check_row, kind_of};
+pub use self::kv::{check_row, kind_of, name_of};
 pub use self::sled::{
     Remains, holds_data, open_sled, rehearse_sled, remains_of_sled, restore_sled, salvage_sled,
 };
@@ -28,7 +28,7 @@ pub use expiry::{Cursor, Expired, Expiring, ExpiryStep};
 pub use kept::{Kept, Shelf, time_key};
 pub use kv::{Batch, Direction, Engine, FORMAT, KeyRange, KvStore, NOTES_MAX, Visit};
 pub use memory::{MemoryEngine, memory};
-pub use port::{Acceptance, Change, Found, Store, StoreError};
+pub use port::{Acceptance, Change, Found, OpenTurns, Store, StoreError};
 pub use record::{
     AdmittedV1, ClosingV1, InboxV1, Lane, LedgerV1, NoteV1, ReceiptV1, SendCause, SendState,
     SendV1, SessionV1, Standing,

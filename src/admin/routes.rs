@@ -14,10 +14,12 @@ use crate::base::MessageId;
 use crate::envelope::Control;
 use crate::telemetry::{CallMeter, Counters};
 
-/// Says what keeps the daemon from being ready; empty: nothing.
+/// Says how the daemon is.
 pub trait Readiness: Send + Sync {
-    /// One sentence a cause.
+    /// What keeps it from being ready, one sentence a cause; empty: nothing.
     fn missing(&self) -> Vec<String>;
+    /// What does not, but calls for a person, one sentence each.
+    fn degraded(&self) -> Vec<String>;
 }
 
 /// What `/metrics` shows.
@@ -52,11 +54,15 @@ pub fn router(
 }
 
 async fn readyz(State(operators): State<Arc<Operators>>) -> Response {
-    let missing = operators.readiness.missing();
-    if missing.is_empty() {
-        return "ready\n".into_response();
-    }
-    (StatusCode::SERVICE_UNAVAILABLE, format!("{}\n", missing.join("\n"))).into_response()
+    let mut lines = operators.readiness.missing();
+    let status = if lines.is_empty() {
+        lines.push("ready".to_owned());
+        StatusCode::OK
+    } else {
+        StatusCode::SERVICE_UNAVAILABLE
+    };
+    lines.extend(operators.readiness.degraded().iter().map(|line| format!("degraded: {line}")));
+    (status, format!("{}\n", lines.join("\n"))).into_response()
 }
 
 async fn numbers(State(operators): State<Arc<Operators>>, headers: HeaderMap) -> Response {

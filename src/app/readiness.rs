@@ -1,4 +1,4 @@
-//! What keeps the daemon from being ready.
+//! What keeps the daemon from being ready, and what is not in order although it is.
 
 use std::sync::Arc;
 
@@ -8,10 +8,15 @@ use crate::admin::Readiness;
 use crate::channels::lark::{IdentityState, LarkBots};
 use crate::store::Store;
 
+/// Turns that are named; the log names all.
+const TURNS_NAMED_MAX: usize = 5;
+
 /// Looks at the bots, the store and the drain.
 pub(super) struct AppReadiness {
     pub(super) lark: Arc<LarkBots>,
     pub(super) not_started: Vec<String>,
+    /// The open turns that could not be read at start. They cannot be until the next.
+    pub(super) unreadable_turns: Vec<String>,
     pub(super) store: Arc<dyn Store>,
     pub(super) drain: CancellationToken,
 }
@@ -41,5 +46,37 @@ impl Readiness for AppReadiness {
             }
         }
         missing
+    }
+
+    fn degraded(&self) -> Vec<String> {
+        unreadable(&self.unreadable_turns).into_iter().collect()
+    }
+}
+
+fn unreadable(turns: &[String]) -> Option<String> {
+    if turns.is_empty() {
+        return None;
+    }
+    let named: Vec<&str> = turns.iter().take(TURNS_NAMED_MAX).map(String::as_str).collect();
+    let more = if turns.len() > TURNS_NAMED_MAX { ", …" } else { "" };
+    Some(format!(
+        "open turns that cannot be read and are left where they are: {} ({}{more}); `larkspur store repair` says why",
+        turns.len(),
+        named.join(", "),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unreadable_turns_are_counted_and_a_few_are_named() {
+        assert_eq!(unreadable(&[]), None);
+        let turns: Vec<String> = (1..=6).map(|number| format!("turn-{number}")).collect();
+        let one = unreadable(&turns[..1]).unwrap();
+        assert!(one.contains("are: 1 (turn-1);"), "{one}");
+        let many = unreadable(&turns).unwrap();
+        assert!(many.contains("are: 6 (turn-1, turn-2, turn-3, turn-4, turn-5, …);"), "{many}");
     }
 }

@@ -141,7 +141,7 @@ async fn report(store: &Arc<dyn Store>) -> Result<StoreReport, CopyError> {
             if let Err(error) = check_row(&row) {
                 report.unreadable += 1;
                 if report.examples.len() < UNREADABLE_LISTED_MAX {
-                    report.examples.push(error.to_string());
+                    report.examples.push(format!("{}: {error}", store::name_of(&row.key)));
                 }
             }
         }

@@ -13,11 +13,12 @@ const ABSENT_BOT_PATIENCE: Duration = Duration::from_secs(7 * 24 * 3600);
 
 impl Gateway {
     /// Takes up all open turns in the order of their acceptance. Called once, before the first
-    /// arrival, so that nothing new overtakes them.
+    /// arrival, so that nothing new overtakes them. Returns the ids of those that cannot be read,
+    /// which wait where they are.
     ///
     /// # Errors
     /// The store cannot be read; nothing was started.
-    pub async fn recover(&self) -> Result<usize, StoreError> {
+    pub async fn recover(&self) -> Result<Vec<String>, StoreError> {
         for bot in self.shared.bots.keys() {
             self.shared.pairings.load(self.shared.store.as_ref(), bot).await?;
         }
@@ -25,7 +26,8 @@ impl Gateway {
         self.restore_recalls().await?;
         self.restore_waiting().await?;
         let (mut lines, mut aside, mut turns) = (Vec::new(), Vec::new(), 0);
-        for (turn, row) in self.shared.store.open_turns().await? {
+        let open = self.shared.store.open_turns().await?;
+        for (turn, row) in open.rows {
             let age = self.shared.clock.now().since(row.accepted_at);
             if !self.shared.bots.contains_key(&row.bot) && age < ABSENT_BOT_PATIENCE {
                 // Its file may be broken today and mended tomorrow.
@@ -55,6 +57,6 @@ impl Gateway {
         if turns > 0 {
             Event::Recovered { turns }.emit();
         }
-        Ok(turns)
+        Ok(open.unreadable)
     }
 }

@@ -44,14 +44,14 @@ use self::snapshot::{Copies, KvSnapshot};
 use super::copy::Snapshot;
 use super::expiry::{Expired, ExpiryStep};
 use super::kept::Shelf;
-use super::port::{Acceptance, Change, Found, Store, StoreError};
-use super::record::{InboxV1, LedgerV1, NoteV1, SendV1, SessionV1};
+use super::port::{Acceptance, Change, Found, OpenTurns, Store, StoreError};
+use super::record::{LedgerV1, NoteV1, SendV1, SessionV1};
 use crate::base::{Faults, MessageId, SessionKey, TurnId};
 use crate::envelope::DedupKey;
 use crate::task::TaskSet;
 use crate::telemetry::Event;
 
-pub use self::check::{check_row, kind_of};
+pub use self::check::{check_row, kind_of, name_of};
 pub use self::engine::{Batch, Direction, Engine, KeyRange, Visit};
 pub(super) use self::key::FORMAT_KEY;
 pub(super) use self::snapshot::records;
@@ -206,7 +206,7 @@ impl<E: Engine> Store for KvStore<E> {
         }
     }
 
-    async fn open_turns(&self) -> Result<Vec<(TurnId, InboxV1)>, StoreError> {
+    async fn open_turns(&self) -> Result<OpenTurns, StoreError> {
         self.read("open_turns", read::open_turns).await
     }
 

@@ -82,6 +82,15 @@ pub enum Acceptance {
     Duplicate,
 }
 
+/// The answer of [`Store::open_turns`].
+#[derive(Clone, Debug, Default)]
+pub struct OpenTurns {
+    /// Those that can be read, in the order of acceptance.
+    pub rows: Vec<(TurnId, InboxV1)>,
+    /// The ids of the others.
+    pub unreadable: Vec<String>,
+}
+
 /// What the store knows of a message.
 #[derive(Clone, Debug)]
 pub enum Found {
@@ -173,9 +182,8 @@ pub trait Store: Send + Sync {
     /// Keeps a note in the ring. Not durable on return, and lost if the store is overloaded.
     fn note(&self, note: NoteV1);
 
-    /// All open turns in the order of acceptance. One whose row cannot be read is reported, left
-    /// where it is, and left out here.
-    async fn open_turns(&self) -> Result<Vec<(TurnId, InboxV1)>, StoreError>;
+    /// All open turns. One whose row cannot be read is reported and left where it is.
+    async fn open_turns(&self) -> Result<OpenTurns, StoreError>;
 
     /// A turn's journal in order.
     async fn journal(&self, turn: TurnId) -> Result<Vec<Vec<u8>>, StoreError>;

@@ -75,7 +75,7 @@ pub(crate) async fn open_turns(stage: &Stage) -> OpenTurns {
     });
     let mut turns = OpenTurns::default();
     let mut chats = HashSet::new();
-    for (turn, row) in store.open_turns().await.unwrap() {
+    for (turn, row) in store.open_turns().await.unwrap().rows {
         turns.count += 1;
         turns.messages.insert(row.message.id.to_string());
         chats.insert(row.message.reply_fn.destination().chat.clone());

@@ -4,6 +4,7 @@ use std::fs;
 
 use larkspur::net::read_capped;
 use larkspur::playground::{Endpoint, FaultAction, FaultRule};
+use serde_json::json;
 
 use crate::stage::{Options, PATIENCE, Stage, http};
 use crate::talk::until;
@@ -131,6 +132,49 @@ async fn readiness_names_a_bot_file_that_is_not_in_order_and_the_others_run() {
     let chat = stage.sim.p2p("ann").chat_id;
     let question = stage.sim.says("ann", &chat, "still there?").unwrap();
     assert_eq!(stage.answer(&question).await, "answer to: still there?");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn readiness_and_the_repair_name_open_turns_that_cannot_be_read_and_the_daemon_works() {
+    let mut stage = Stage::new().await;
+    assert_eq!(stage.get("/readyz").await.unwrap(), (200, "ready\n".to_owned()));
+    stage.terminate().await;
+    // Two rows as another version might write them, by way of a copy.
+    let copy = stage.path("copy.jsonl");
+    assert!(stage.cli(&["store", "export", copy.to_str().unwrap()]).status.success());
+    let mut lines: Vec<String> =
+        fs::read_to_string(&copy).unwrap().lines().map(str::to_owned).collect();
+    let end: serde_json::Value = serde_json::from_str(&lines.pop().unwrap()).unwrap();
+    let turns = ["0191b7a0-0000-7000-8000-000000000001", "0191b7a0-0000-7000-8000-000000000002"];
+    for (turn, version) in turns.iter().zip([1, 9]) {
+        let key = format!("69{}", turn.replace('-', ""));
+        let record = json!({"kind": "inbox", "key": key, "version": version, "record": {"a": 1}});
+        lines.push(record.to_string());
+    }
+    lines.push(json!({"rows": end["rows"].as_u64().unwrap() + 2}).to_string());
+    fs::write(&copy, lines.join("\n") + "\n").unwrap();
+    fs::rename(stage.path("data"), stage.path("data.old")).unwrap();
+    assert!(stage.cli(&["store", "restore", copy.to_str().unwrap()]).status.success());
+
+    for _start in 1..=2 {
+        stage.start(&[]).await;
+        let (code, body) = stage.get("/readyz").await.unwrap();
+        assert_eq!(code, 200, "one bad row does not take the daemon out of service: {body}");
+        let (first, rest) = body.split_once('\n').unwrap();
+        assert_eq!(first, "ready");
+        assert!(rest.starts_with("degraded: open turns that cannot be read"), "{rest}");
+        assert!(rest.contains(&format!(": 2 ({}, {})", turns[0], turns[1])), "{rest}");
+        let chat = stage.sim.p2p("ann").chat_id;
+        let question = stage.sim.says("ann", &chat, "all well?").unwrap();
+        assert_eq!(stage.answer(&question).await, "answer to: all well?");
+        stage.terminate().await;
+    }
+    let repair = stage.cli(&["store", "repair"]);
+    assert_eq!(repair.status.code(), Some(1), "{repair:?}");
+    let said = String::from_utf8(repair.stdout).unwrap();
+    for turn in turns {
+        assert!(said.contains(&format!("{turn}: a stored inbox record")), "{said}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -164,7 +164,7 @@ impl Work {
 
     async fn read(&self, store: &Arc<dyn Store>) -> Result<Facts, StoreError> {
         let mut facts = Facts::new();
-        for (_, row) in store.open_turns().await? {
+        for (_, row) in store.open_turns().await?.rows {
             facts.insert(format!("inbox {}", row.message.id), row.message.content);
         }
         for number in 0..self.turns {

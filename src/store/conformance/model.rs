@@ -84,7 +84,7 @@ impl Model {
 
     async fn compare(&self, store: &dyn Store, context: &str) {
         let open = done(store.open_turns().await);
-        let open: Vec<TurnId> = open.into_iter().map(|(turn, _row)| turn).collect();
+        let open: Vec<TurnId> = open.rows.into_iter().map(|(turn, _row)| turn).collect();
         assert!(open.iter().eq(&self.open), "{open:?}, {context}");
         for number in 0..TURNS {
             let turn = sample::turn(number);

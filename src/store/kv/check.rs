@@ -28,6 +28,18 @@ pub fn kind_of(key: &[u8]) -> &'static str {
     }
 }
 
+/// The turn a key is about, else the key in hexadecimal, without its kind.
+pub fn name_of(key: &[u8]) -> String {
+    let rest = key.get(1..).unwrap_or_default();
+    match key.first() {
+        Some(&(key::INBOX | key::JOURNAL | key::LEDGER | key::RECEIPT | key::SEND)) => {
+            let turn = key::turn_in("turn", key);
+            turn.map_or_else(|_misshapen| hex::encode(rest), |turn| turn.to_string())
+        }
+        _others => hex::encode(rest),
+    }
+}
+
 /// Reads a row as whoever needs it would.
 ///
 /// # Errors

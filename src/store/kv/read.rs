@@ -5,28 +5,30 @@ use std::ops::ControlFlow;
 
 use serde::de::DeserializeOwned;
 
+use super::check::name_of;
 use super::engine::{Direction, Engine, KeyRange};
 use super::{NOTES_MAX, key, value};
 use crate::base::{MessageId, SessionKey, Timestamp, TurnId};
 use crate::store::kept::Shelf;
-use crate::store::port::{Found, StoreError};
+use crate::store::port::{Found, OpenTurns, StoreError};
 use crate::store::record::{InboxV1, LedgerV1, NoteV1, ReceiptV1, SendV1, SessionV1};
 use crate::telemetry::Event;
 
-pub(super) fn open_turns(engine: &impl Engine) -> Result<Vec<(TurnId, InboxV1)>, StoreError> {
-    let mut turns = Vec::new();
+pub(super) fn open_turns(engine: &impl Engine) -> Result<OpenTurns, StoreError> {
+    let mut open = OpenTurns::default();
     engine.scan(&key::all(key::INBOX), Direction::Forward, &mut |key, bytes| {
         let turn = key::turn_in("inbox", key);
         match turn.and_then(|turn| Ok((turn, value::decode("inbox", bytes)?))) {
-            Ok(turn) => turns.push(turn),
+            Ok(turn) => open.rows.push(turn),
             Err(error) => {
-                let key = hex::encode(key.get(1..).unwrap_or_default());
-                Event::RecordUnreadable { kind: "inbox", key: &key, error: &error }.emit();
+                let turn = name_of(key);
+                Event::RecordUnreadable { kind: "inbox", key: &turn, error: &error }.emit();
+                open.unreadable.push(turn);
             }
         }
         ControlFlow::Continue(())
     })?;
-    Ok(turns)
+    Ok(open)
 }
 
 pub(super) fn journal(engine: &impl Engine, turn: TurnId) -> Result<Vec<Vec<u8>>, StoreError> {

@@ -58,8 +58,10 @@ fn a_row_that_cannot_be_read_does_not_keep_the_others_from_being_found() {
     let row = sample::inbox_record(turn(2));
     batch.put(key::of_turn(key::INBOX, turn(2)), value::encode("inbox", &row).unwrap());
     engine.apply(&batch).unwrap();
-    let found: Vec<_> = open_turns(&engine).unwrap().into_iter().map(|(turn, _)| turn).collect();
+    let open = open_turns(&engine).unwrap();
+    let found: Vec<_> = open.rows.into_iter().map(|(turn, _)| turn).collect();
     assert_eq!(found, [turn(2)]);
+    assert_eq!(open.unreadable, [1, 3, 4].map(|number| turn(number).to_string()));
     for number in [1, 3, 4] {
         let key = key::of_turn(key::INBOX, turn(number));
         assert!(engine.get(&key).unwrap().is_some(), "row {number} stays");
