@@ -5,8 +5,10 @@
 
 mod copies;
 mod expiry;
+mod finding;
 mod model;
 pub(super) mod sample;
+mod turns;
 
 use std::sync::Arc;
 
@@ -24,7 +26,18 @@ pub use expiry::{
     many_old_keys_go_in_small_steps, notes_and_shelves_expire_by_their_own_time,
     receipts_and_the_ledger_expire_and_open_turns_do_not,
 };
+pub use finding::{
+    a_message_is_found_by_its_trigger_and_by_its_answer, an_id_is_not_found_in_a_longer_one,
+    notes_are_found_the_newest_first,
+};
 pub use model::random_operations_agree_with_a_model;
+pub use turns::{
+    a_journal_is_in_order_and_an_entry_can_be_replaced,
+    a_ledger_row_is_replaced_by_the_same_decision,
+    closing_in_the_batch_that_fills_the_turn_leaves_nothing,
+    closing_removes_the_turn_and_leaves_the_receipt, large_values_come_back_grow_and_shrink,
+    sends_are_in_order_and_can_be_replaced,
+};
 
 /// An engine under test: one place for data.
 pub trait Subject: Default {
@@ -169,134 +182,6 @@ pub async fn open_turns_stand_in_order_of_acceptance(subject: &impl Subject) {
     store.close().await;
 }
 
-/// Entries stand in order of their sequence, and the same sequence replaces.
-pub async fn a_journal_is_in_order_and_an_entry_can_be_replaced(subject: &impl Subject) {
-    let store = done(subject.open());
-    let (turn, other) = (sample::turn(1), sample::turn(2));
-    for sequence in [2_u32, 0, 1, 256] {
-        let entry = sequence.to_string();
-        done(store.commit(vec![sample::journal(turn, sequence, entry.as_bytes())]).await);
-    }
-    done(store.commit(vec![sample::journal(turn, 1, b"again")]).await);
-    done(store.commit(vec![sample::journal(other, 0, b"other")]).await);
-    let expected = [&b"0"[..], b"again", b"2", b"256"].map(<[u8]>::to_vec);
-    assert_eq!(done(store.journal(turn).await), expected);
-    store.close().await;
-}
-
-/// Sends stand in order of their part, and the same part replaces.
-pub async fn sends_are_in_order_and_can_be_replaced(subject: &impl Subject) {
-    let store = done(subject.open());
-    let turn = sample::turn(1);
-    for part in [256_u16, 0, 1] {
-        done(store.commit(vec![sample::send(turn, part, "first")]).await);
-    }
-    done(store.commit(vec![sample::send(turn, 1, "second")]).await);
-    let expected = [(0, "first"), (1, "second"), (256, "first")]
-        .map(|(part, text)| (part, sample::send_record(text)));
-    assert_eq!(done(store.sends(turn).await), expected);
-    store.close().await;
-}
-
-/// Inbox, journal and outbox of the turn go; other turns, its ledger and the receipt stay.
-pub async fn closing_removes_the_turn_and_leaves_the_receipt(subject: &impl Subject) {
-    let store = done(subject.open());
-    let (turn, other) = (sample::turn(1), sample::turn(2));
-    for turn in [turn, other] {
-        let mut changes = vec![sample::inbox(turn), sample::ledger(turn, "allow")];
-        changes.extend((0..20).map(|sequence| sample::journal(turn, sequence, b"step")));
-        changes.extend((0..5).map(|part| sample::send(turn, part, "text")));
-        done(store.commit(changes).await);
-    }
-    done(store.commit(vec![sample::close(turn, &[])]).await);
-    assert_eq!(open_turns(&*store).await, [other]);
-    let rest = (done(store.journal(turn).await).len(), done(store.sends(turn).await).len());
-    assert_eq!(rest, (0, 0));
-    assert_eq!(done(store.ledger(turn).await).len(), 1);
-    let kept = (done(store.journal(other).await).len(), done(store.sends(other).await).len());
-    assert_eq!(kept, (20, 5));
-    let found = done(store.find(&sample::trigger(turn)).await);
-    assert!(
-        matches!(&found, Some(Found::Closed(closed, receipt))
-            if *closed == turn && **receipt == sample::receipt(turn, &[])),
-        "{found:?}"
-    );
-    store.close().await;
-}
-
-/// Rows that the closing batch itself or one beside it wrote go too.
-pub async fn closing_in_the_batch_that_fills_the_turn_leaves_nothing(subject: &impl Subject) {
-    let store = done(subject.open());
-    let turn = sample::turn(1);
-    let changes = vec![
-        sample::inbox(turn),
-        sample::journal(turn, 0, b"step"),
-        sample::send(turn, 0, "text"),
-        sample::close(turn, &[]),
-    ];
-    done(store.commit(changes).await);
-    assert!(open_turns(&*store).await.is_empty());
-    assert!(done(store.journal(turn).await).is_empty());
-    assert!(done(store.sends(turn).await).is_empty());
-    store.close().await;
-}
-
-/// A message is known as the start of an open or closed turn, or as an answer of a closed one.
-pub async fn a_message_is_found_by_its_trigger_and_by_its_answer(subject: &impl Subject) {
-    let store = done(subject.open());
-    let (open, early, late) = (sample::turn(3), sample::turn(1), sample::turn(2));
-    done(store.commit(vec![sample::inbox(open)]).await);
-    done(store.commit(vec![sample::close(early, &["om_a"])]).await);
-    done(store.commit(vec![sample::close(late, &["om_b", "om_a"])]).await);
-    let find = async |id: &MessageId| match done(store.find(id).await) {
-        Some(Found::Open(turn, row)) => Some(("open", turn, row.message.id)),
-        Some(Found::Closed(turn, receipt)) => Some(("closed", turn, receipt.message)),
-        Some(Found::Noted(_)) | None => None,
-    };
-    let trigger = sample::trigger;
-    let answer = MessageId::new;
-    assert_eq!(find(&trigger(open)).await, Some(("open", open, trigger(open))));
-    assert_eq!(find(&trigger(early)).await, Some(("closed", early, trigger(early))));
-    assert_eq!(find(&answer("om_b")).await, Some(("closed", late, trigger(late))));
-    // Both turns name it: the newest counts.
-    assert_eq!(find(&answer("om_a")).await, Some(("closed", late, trigger(late))));
-    assert_eq!(find(&answer("om_nobody")).await, None);
-    store.close().await;
-}
-
-/// `om_1` is neither found in `om_12` nor in a text that mentions it.
-pub async fn an_id_is_not_found_in_a_longer_one(subject: &impl Subject) {
-    let store = done(subject.open());
-    done(store.commit(vec![sample::close(sample::turn(1), &["om_12"])]).await);
-    store.note(sample::note("om_1234", "\"om_1\" was quoted", 1));
-    done(store.commit(Vec::new()).await);
-    for id in ["om_1", "om_123", "12"] {
-        let found = done(store.find(&MessageId::new(id)).await);
-        assert!(found.is_none(), "{id}: {found:?}");
-    }
-    assert!(done(store.find(&MessageId::new("om_12")).await).is_some());
-    store.close().await;
-}
-
-/// Rows stand by iteration and index; the same place is replaced.
-pub async fn a_ledger_row_is_replaced_by_the_same_decision(subject: &impl Subject) {
-    let store = done(subject.open());
-    let turn = sample::turn(1);
-    let place = |iteration, index, verdict| {
-        let mut row = sample::ledger_record(turn, verdict);
-        (row.iteration, row.index) = (iteration, index);
-        row
-    };
-    for row in [place(1, 0, "allow"), place(0, 300, "deny"), place(0, 2, "defer")] {
-        done(store.commit(vec![Change::PutLedger(Box::new(row))]).await);
-    }
-    let again = place(0, 2, "allow");
-    done(store.commit(vec![Change::PutLedger(Box::new(again))]).await);
-    let expected = [place(0, 2, "allow"), place(0, 300, "deny"), place(1, 0, "allow")];
-    assert_eq!(done(store.ledger(turn).await), expected);
-    store.close().await;
-}
-
 /// Any text is a session key, and the last write counts.
 pub async fn a_session_comes_back_as_it_was(subject: &impl Subject) {
     let store = done(subject.open());
@@ -310,21 +195,6 @@ pub async fn a_session_comes_back_as_it_was(subject: &impl Subject) {
         let session = done(store.session(key).await);
         assert_eq!(session, Some(sample::session_record(epoch)));
     }
-    store.close().await;
-}
-
-/// Sizes around every limit an engine may have, in both directions.
-pub async fn large_values_come_back_grow_and_shrink(subject: &impl Subject) {
-    let store = done(subject.open());
-    let turn = sample::turn(1);
-    let sizes = [0_usize, 1, 4094, 4095, 4096, 4097, 300_000, 8192, 2_000_000, 12_288, 5];
-    for size in sizes {
-        let entry: Vec<u8> = (0_u8..251).cycle().take(size).collect();
-        done(store.commit(vec![sample::journal(turn, 0, &entry)]).await);
-        assert!(done(store.journal(turn).await) == [entry], "{size} bytes");
-    }
-    done(store.commit(vec![sample::close(turn, &[])]).await);
-    assert!(done(store.journal(turn).await).is_empty());
     store.close().await;
 }
 
@@ -375,26 +245,6 @@ pub async fn a_shelf_is_gone_through_page_by_page(subject: &impl Subject) {
     assert_eq!(behind("").await, ["a/1", "b"]);
     assert_eq!(behind("b").await, ["b/1", "b/2"]);
     assert_eq!(behind("b/2").await, [""; 0]);
-    store.close().await;
-}
-
-/// Notes answer where no turn does, and of two notes the later.
-pub async fn notes_are_found_the_newest_first(subject: &impl Subject) {
-    let store = done(subject.open());
-    for (at, reason) in [(1, "early"), (2, "late")] {
-        store.note(sample::note("om_1", reason, at));
-        store.note(sample::note("om_other", reason, at));
-    }
-    // A commit that returns was handed in behind the notes.
-    done(store.commit(vec![sample::journal(sample::turn(1), 0, b"")]).await);
-    let found = done(store.find(&MessageId::new("om_1")).await);
-    assert!(
-        matches!(&found, Some(Found::Noted(note)) if **note == sample::note("om_1", "late", 2)),
-        "{found:?}"
-    );
-    done(store.commit(vec![sample::close(sample::turn(1), &["om_1"])]).await);
-    let found = done(store.find(&MessageId::new("om_1")).await);
-    assert!(matches!(found, Some(Found::Closed(..))), "{found:?}");
     store.close().await;
 }
 
