@@ -3,6 +3,7 @@
 //! The only reader of the environment and of configuration files. All problems are found at
 //! once, each with its file, key and line. Nobody below sees more of it than its own settings.
 
+mod bots;
 mod environment;
 mod models;
 mod net;

@@ -263,7 +263,7 @@ fn no_damaged_file_makes_the_reader_panic() {
             Ok((settings, _)) => assert!(settings.server.body_bytes_max > 0),
             Err(problems) => assert!(!problems.is_empty(), "a refusal has a reason"),
         }
-        let (definition, problems) = bots::load(&file, &mutator.damage_text(bot));
+        let (definition, problems) = crate::bots::load(&file, &mutator.damage_text(bot));
         assert!(definition.is_some() || !problems.is_empty(), "a refusal has a reason");
     }
 }
