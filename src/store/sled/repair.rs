@@ -91,7 +91,7 @@ impl Folder {
             if replaced.exists() && !store.exists() {
                 fs::rename(&replaced, &store)?;
             }
-            for rest in [replaced, repair] {
+            for rest in [replaced, repair, self.salvage()] {
                 if rest.exists() {
                     fs::remove_dir_all(rest)?;
                 }

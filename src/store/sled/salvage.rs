@@ -95,7 +95,6 @@ fn in_a_copy<T>(
     work: impl FnOnce(&Folder, &Folder) -> Result<T, StoreError>,
 ) -> Result<T, StoreError> {
     let (folder, lock) = Folder::take(data_dir)?;
-    clear(&folder.salvage())?;
     let done = Folder::take(&folder.salvage().join("old")).and_then(|(copy, copy_lock)| {
         copy_all(&folder.store(), &copy.store()).map_err(refused)?;
         // The engine takes it anew.

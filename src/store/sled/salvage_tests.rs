@@ -66,3 +66,12 @@ fn old_files_of_before_are_not_written_over() {
     let engine = SledEngine::open(&data_dir).unwrap();
     assert_eq!(engine.get(b"j short").unwrap(), Some(vec![1; 10]));
 }
+
+#[test]
+fn a_start_removes_the_copy_that_a_kill_left() {
+    let (_root, data_dir) = two_records();
+    fs::create_dir_all(data_dir.join("store.salvage/old/store")).unwrap();
+    fs::write(data_dir.join("store.salvage/old/store/db"), "what people wrote").unwrap();
+    drop(SledEngine::open(&data_dir).unwrap());
+    assert!(!data_dir.join("store.salvage").exists());
+}
