@@ -13,10 +13,12 @@ mod server;
 mod upkeep;
 mod usage;
 
-pub use crate::store::{CopyError, Remains, StoreError};
+pub use crate::store::{Compacted, CopyError, Remains, StoreError};
 pub use ask::{Answer, ask};
 pub use build::{AppError, TestSupport};
 pub use drain::termination;
 pub use run::{App, Bound};
 pub use server::serve;
-pub use upkeep::{StoreReport, accept_loss, export_stopped, remains, repair, restore, verify_copy};
+pub use upkeep::{
+    StoreReport, accept_loss, compact, export_stopped, remains, repair, restore, verify_copy,
+};

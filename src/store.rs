@@ -21,7 +21,8 @@ mod sled;
 
 pub use self::kv::{check_row, kind_of, name_of};
 pub use self::sled::{
-    Remains, holds_data, open_sled, rehearse_sled, remains_of_sled, restore_sled, salvage_sled,
+    Compacted, Remains, compact_sled, holds_data, open_sled, rehearse_sled, remains_of_sled,
+    restore_sled, salvage_sled,
 };
 pub use copy::{CopyError, Exporter, Row, Snapshot, read_copy};
 pub use expiry::{Cursor, Expired, Expiring, ExpiryStep};

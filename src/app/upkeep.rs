@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::base::{Clock, Faults, SystemClock};
 use crate::config::Settings;
-use crate::store::{self, CopyError, Exporter, Remains, Store, StoreError, check_row};
+use crate::store::{self, Compacted, CopyError, Exporter, Remains, Store, StoreError, check_row};
 use crate::task::TaskSet;
 
 /// Records that cannot be read are listed up to this many.
@@ -126,6 +126,15 @@ pub fn accept_loss(settings: &Settings) -> Result<(Remains, PathBuf), StoreError
     let now = SystemClock::default().now().to_string().replace([':', '-'], "");
     let aside = settings.data_dir.join(format!("store.lossy-{now}"));
     Ok((store::salvage_sled(&settings.data_dir, &aside)?, aside))
+}
+
+/// Writes the data anew, so that they take no more room than they need. Blocking.
+///
+/// # Errors
+/// The store cannot be opened or read whole, or the disk refuses; the store is then as it was.
+pub fn compact(settings: &Settings) -> Result<Compacted, CopyError> {
+    check_holds_data(settings)?;
+    Ok(store::compact_sled(&settings.data_dir)?)
 }
 
 async fn report(store: &Arc<dyn Store>) -> Result<StoreReport, CopyError> {

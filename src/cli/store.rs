@@ -7,12 +7,12 @@ use std::io::{BufWriter, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::admin_client::{Verb, ask, download, path_to};
 use super::arguments::{Output, StoreCommand};
 use super::{Exit, complain, say};
-use crate::app::{self, CopyError, StoreError};
+use crate::app::{self, Compacted, CopyError, StoreError};
 use crate::base::{Clock, Disposition, SystemClock};
 use crate::config::{Settings, StoreEngine};
 
@@ -53,6 +53,7 @@ pub(super) async fn run(settings: Settings, what: StoreCommand) -> Exit {
         StoreCommand::Export { file } => export_to(&settings, &file).await.map(|()| Exit::Done),
         StoreCommand::Backup { target } => backup(&settings, &target).await,
         StoreCommand::Restore { file } => restore(&settings, &file),
+        StoreCommand::Compact(output) => compact(&settings, output),
         StoreCommand::Repair { accept_loss, output } => {
             repair::repair(&settings, accept_loss, output).await
         }
@@ -132,6 +133,25 @@ async fn backup(settings: &Settings, target: &Path) -> Result<Exit, Undone> {
 fn restore(settings: &Settings, file: &Path) -> Result<Exit, Undone> {
     let rows = tokio::task::block_in_place(|| app::restore(settings, file))?;
     say(&format!("{rows} records are in {}.", settings.data_dir.display()));
+    Ok(Exit::Done)
+}
+
+fn compact(settings: &Settings, output: Output) -> Result<Exit, Undone> {
+    let compacted = tokio::task::block_in_place(|| app::compact(settings))?;
+    let Compacted { records, bytes_before, bytes_after } = compacted;
+    say(&if output.json {
+        let report = json!({
+            "records": records, "bytes_before": bytes_before, "bytes_after": bytes_after,
+        });
+        report.to_string()
+    } else {
+        let mib = |bytes| bytes >> 20;
+        format!(
+            "{records} records, written anew: {} MiB before, {} MiB after.",
+            mib(bytes_before),
+            mib(bytes_after)
+        )
+    });
     Ok(Exit::Done)
 }
 

@@ -20,6 +20,7 @@
 //! format, `reserve` is space for a start on a full disk (`folder`).
 
 mod chunk;
+mod compact;
 mod folder;
 mod open;
 mod repair;
@@ -35,6 +36,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use self::chunk::Undo;
+pub use self::compact::{Compacted, compact_sled};
 use self::folder::Folder;
 use self::open::Opened;
 pub use self::restore::{holds_data, restore_sled};

@@ -6,6 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::Output;
 
+use larkspur::playground::RetryEventId;
 use serde_json::Value;
 
 use crate::stage::{Options, PATIENCE, Stage, http};
@@ -69,7 +70,7 @@ async fn a_copy_of_the_running_daemon_restores_what_people_had() {
 
     stage.start(&[]).await;
     assert_eq!(stage.why(&question), before, "what became of it is known");
-    let event_id = larkspur::playground::RetryEventId::New;
+    let event_id = RetryEventId::New;
     stage.sim.duplicate(&question, 3, event_id).await.unwrap();
     barrier(&stage, "ann", &chat).await;
     assert_eq!(bot_lines(&stage, &chat).len(), 2, "the repetition is known, too");
@@ -187,6 +188,32 @@ async fn a_log_that_was_cut_is_given_up_only_on_request_and_then_the_daemon_answ
     stage.terminate().await;
     let again = done(&stage.cli(&["store", "repair", "--accept-loss"]));
     assert!(again.contains("Nothing had to be repaired."), "{again}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_store_that_was_written_anew_goes_on_where_it_was() {
+    let mut stage = Stage::new().await;
+    let chat = stage.sim.p2p("ann").chat_id;
+    let question = stage.sim.says("ann", &chat, "the first").unwrap();
+    stage.verdict(&question, "answered").await;
+    refused(&stage.cli(&["store", "compact"]), 75, "another process");
+    stage.terminate().await;
+
+    done(&stage.cli(&["store", "export", &text_path(&stage, "before.jsonl")]));
+    let report = done(&stage.cli(&["store", "compact", "--json"]));
+    let report: Value = serde_json::from_str(&report).unwrap();
+    done(&stage.cli(&["store", "export", &text_path(&stage, "after.jsonl")]));
+    assert_eq!(records(&stage, "before.jsonl"), records(&stage, "after.jsonl"));
+    assert!(report["records"].as_u64().unwrap() > 3 && report["bytes_after"].is_u64(), "{report}");
+
+    stage.start(&[]).await;
+    assert_eq!(stage.why(&question)["verdict"], "answered");
+    stage.sim.duplicate(&question, 1, RetryEventId::New).await.unwrap();
+    let second = stage.sim.says("ann", &chat, "the second").unwrap();
+    assert_eq!(stage.answer(&second).await, "answer to: the second");
+    barrier(&stage, "ann", &chat).await;
+    let first = bot_lines(&stage, &chat).into_iter().filter(|line| line == "answer to: the first");
+    assert_eq!(first.count(), 1, "what was known is known");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -149,7 +149,7 @@ fn look(engine: &SledEngine, acknowledged: u64) -> Result<Option<Remains>, Store
 }
 
 /// Hands all records to `take`, but for those that lack a part. Returns how many those are.
-fn each_row(
+pub(super) fn each_row(
     engine: &SledEngine,
     take: &mut dyn FnMut(Row) -> Result<(), StoreError>,
 ) -> Result<u64, StoreError> {
