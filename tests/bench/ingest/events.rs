@@ -11,8 +11,20 @@ use serde_json::json;
 /// Requests as they go over the wire.
 pub(crate) type Requests = Arc<[Vec<u8>]>;
 
-/// Where the events go.
+/// Where the events of the first app go.
 pub(crate) const PATH: &str = "/lark/assistant/events";
+
+/// How many apps whole turns are spread over: the platform takes fifty messages a second and a
+/// thousand a minute of one, and the daemon keeps to that.
+pub(crate) const TURN_APPS: usize = 64;
+
+/// The bot and the id of an app by its number. The other SDKs know the first only.
+pub(crate) fn app(number: usize) -> (String, String) {
+    match number {
+        0 => ("assistant".to_owned(), Settings::default().app.app_id),
+        _ => (format!("assistant{number}"), format!("cli_bench{number:04}")),
+    }
+}
 
 const TENANT: &str = "16f0d1a2b3c4d5e6";
 
@@ -53,22 +65,24 @@ pub(crate) fn chat(number: usize) -> String {
     format!("oc_{}", Dice(seed).hex())
 }
 
-/// `count` requests over the given chats: first one in each, then at random.
-pub(crate) fn requests(seed: u64, count: usize, chats: &[usize]) -> Requests {
+/// `count` requests over the given chats: first one in each, then at random. Each chat belongs to
+/// one of `apps`.
+pub(crate) fn requests(seed: u64, count: usize, chats: &[usize], apps: usize) -> Requests {
     let mut dice = Dice(seed);
     let now = SystemClock::default().now().as_millis();
     (0..count)
         .map(|index| {
             let place = if index < chats.len() { index } else { dice.below(chats.len()) };
             let number = chats.get(place).copied().unwrap_or(0);
-            request(&mut dice, now, number)
+            request(&mut dice, now, number, apps)
         })
         .collect()
 }
 
-fn request(dice: &mut Dice, now: u64, number: usize) -> Vec<u8> {
+fn request(dice: &mut Dice, now: u64, number: usize, apps: usize) -> Vec<u8> {
+    let (bot, app_id) = app(number % apps);
     let app = Settings::default().app;
-    let plain = event(dice, now, number).to_string();
+    let plain = event(dice, now, number, &app_id).to_string();
     let mut vector = [0; 16];
     for byte in &mut vector {
         *byte = u8::try_from(dice.below(256)).unwrap_or(0);
@@ -80,7 +94,7 @@ fn request(dice: &mut Dice, now: u64, number: usize) -> Vec<u8> {
     let mut head = String::new();
     write!(
         head,
-        "POST {PATH} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json; charset=utf-8\r\n\
+        "POST /lark/{bot}/events HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json; charset=utf-8\r\n\
          X-Lark-Request-Timestamp: {timestamp}\r\nX-Lark-Request-Nonce: {nonce}\r\n\
          X-Lark-Signature: {signature}\r\nContent-Length: {}\r\n\r\n",
         body.len()
@@ -92,7 +106,7 @@ fn request(dice: &mut Dice, now: u64, number: usize) -> Vec<u8> {
 }
 
 /// A private text message, as `tests/fixtures/feishu-events/001_text_p2p.json`.
-fn event(dice: &mut Dice, now: u64, number: usize) -> serde_json::Value {
+fn event(dice: &mut Dice, now: u64, number: usize, app_id: &str) -> serde_json::Value {
     let app = Settings::default().app;
     let time = (now - dice.roll() % 1000).to_string();
     // The number keeps two messages of one person in one millisecond apart: the same words would
@@ -103,7 +117,7 @@ fn event(dice: &mut Dice, now: u64, number: usize) -> serde_json::Value {
         "schema": "2.0",
         "header": {
             "event_id": dice.hex(), "token": app.verification_token, "create_time": time,
-            "event_type": "im.message.receive_v1", "tenant_key": TENANT, "app_id": app.app_id,
+            "event_type": "im.message.receive_v1", "tenant_key": TENANT, "app_id": app_id,
         },
         "event": {
             "sender": {

@@ -40,7 +40,7 @@ pub(crate) struct Plan {
     pub(crate) peers: Option<PathBuf>,
     /// Where the big stores are, or will be.
     pub(crate) sizes: Option<PathBuf>,
-    /// Only these contenders.
+    /// Only these contenders and stores.
     pub(crate) only: Vec<String>,
     /// Another build of the daemon, to compare with.
     pub(crate) other: Option<PathBuf>,

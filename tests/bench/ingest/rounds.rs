@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
-use crate::events::{Requests, requests};
+use crate::events::{Requests, TURN_APPS, requests};
 use crate::load::{self, Done};
 use crate::platform::Platform;
 use crate::report::{Spread, row, table};
@@ -17,6 +17,8 @@ use crate::{Plan, events};
 
 /// Chats the events are spread over.
 const CHATS: usize = 256;
+/// Chats of whole turns: a chat takes five messages a second.
+const TURN_CHATS: usize = 2000;
 /// Events before the measured ones: at least one in each chat, and time for a compiler that
 /// compiles what runs often.
 const WARM_UP_EVENTS: usize = 2000;
@@ -55,12 +57,13 @@ pub(crate) fn run(plan: &Plan) -> Result<String> {
     let mut samples: BTreeMap<usize, Vec<Sample>> = BTreeMap::new();
     let mut alone = Vec::new();
     for round in 0..plan.rounds {
-        let feed = Feed::new(round, plan.events);
+        let (feed, of_turns) = (Feed::new(round, plan, CHATS, 1), Feed::of_turns(round, plan));
         for step in 0..contenders.len() {
             let place = (round + step) % contenders.len();
             let contender = *contenders.get(place).context("no contender")?;
             let Some(server) = contender.start(plan, &platform)? else { continue };
-            let sample = measure(contender, &server, &feed, plan.connections, &platform)?;
+            let feed = if contender == Contender::Turn { &of_turns } else { &feed };
+            let sample = measure(contender, &server, feed, plan.connections, &platform)?;
             eprintln!("round {round}: {:8} {sample:.1?}", contender.word());
             samples.entry(place).or_default().push(sample);
         }
@@ -78,13 +81,17 @@ struct Feed {
 }
 
 impl Feed {
-    fn new(round: usize, events: usize) -> Self {
-        let chats: Vec<usize> = (0..CHATS).collect();
+    fn new(round: usize, plan: &Plan, chats: usize, apps: usize) -> Self {
+        let chats: Vec<usize> = (0..chats).collect();
         let seed = u64::try_from(round).unwrap_or(0) << 32;
         Self {
-            warm_up: requests(seed, WARM_UP_EVENTS, &chats),
-            measured: requests(seed + 1, events, &chats),
+            warm_up: requests(seed, WARM_UP_EVENTS, &chats, apps),
+            measured: requests(seed + 1, plan.events, &chats, apps),
         }
+    }
+
+    fn of_turns(round: usize, plan: &Plan) -> Self {
+        Self::new(round, plan, TURN_CHATS, TURN_APPS)
     }
 }
 

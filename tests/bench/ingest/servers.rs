@@ -12,7 +12,7 @@ use larkspur::playground::Settings;
 use tempfile::TempDir;
 
 use crate::Plan;
-use crate::events::PATH;
+use crate::events::{PATH, TURN_APPS, app};
 use crate::platform::Platform;
 
 /// How long a server may take to listen.
@@ -202,7 +202,6 @@ impl Daemon<'_> {
     }
 
     fn configure(&self, folder: &Path) -> Result<PathBuf> {
-        let app = Settings::default().app;
         let address = self.platform.address;
         let model = if self.answers { "now" } else { "hole" };
         fs::create_dir_all(folder.join("config"))?;
@@ -215,16 +214,18 @@ impl Daemon<'_> {
                  base_url = \"http://{address}/{model}/v1\"\nmodel = \"bench\"\n"
             ),
         )?;
-        fs::write(
-            folder.join("bots/assistant.toml"),
-            format!(
-                "name = \"assistant\"\nmodel = \"main\"\n[groups]\nqueue_max = 1000000\n[lark]\n\
-                 app_id = \"{}\"\napp_secret = \"env:APP_SECRET\"\nencrypt_key = \"env:KEY\"\n\
-                 verification_token = \"env:TOKEN\"\nbase_url = \"http://{address}\"\n[access]\n\
-                 users = [\"*\"]\nchats = [\"*\"]\n",
-                app.app_id
-            ),
-        )?;
+        for number in 0..if self.answers { TURN_APPS } else { 1 } {
+            let (bot, app_id) = app(number);
+            fs::write(
+                folder.join(format!("bots/{bot}.toml")),
+                format!(
+                    "name = \"{bot}\"\nmodel = \"main\"\n[groups]\nqueue_max = 1000000\n\
+                     [lark]\napp_id = \"{app_id}\"\napp_secret = \"env:APP_SECRET\"\n\
+                     encrypt_key = \"env:KEY\"\nverification_token = \"env:TOKEN\"\n\
+                     base_url = \"http://{address}\"\n[access]\nusers = [\"*\"]\nchats = [\"*\"]\n",
+                ),
+            )?;
+        }
         Ok(main)
     }
 }

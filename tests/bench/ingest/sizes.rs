@@ -7,9 +7,10 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use larkspur::store::compact_sled;
 
 use crate::Plan;
-use crate::events::requests;
+use crate::events::{TURN_APPS, requests};
 use crate::fill::fill;
 use crate::load;
 use crate::platform::Platform;
@@ -30,16 +31,32 @@ struct Size {
     folder: &'static str,
     sessions: usize,
     dedup_keys: usize,
+    /// Written anew with `store compact`; `false`: as writing in no order leaves it.
+    compact: bool,
 }
 
-const SIZES: [Size; 3] = [
-    Size { title: "empty", folder: "empty", sessions: 0, dedup_keys: 0 },
-    Size { title: "1 M sessions", folder: "sessions", sessions: SESSIONS, dedup_keys: 0 },
+const SIZES: [Size; 4] = [
+    Size { title: "empty", folder: "empty", sessions: 0, dedup_keys: 0, compact: false },
     Size {
-        title: "1 M sessions, 10 M dedup keys",
+        title: "1 M sessions, compact",
+        folder: "compact",
+        sessions: SESSIONS,
+        dedup_keys: 0,
+        compact: true,
+    },
+    Size {
+        title: "1 M sessions, 10 M dedup keys, compact",
         folder: "dedup",
         sessions: SESSIONS,
         dedup_keys: DEDUP_KEYS,
+        compact: true,
+    },
+    Size {
+        title: "1 M sessions, as filled at random",
+        folder: "random",
+        sessions: SESSIONS,
+        dedup_keys: 0,
+        compact: false,
     },
 ];
 
@@ -51,14 +68,17 @@ struct Start {
 }
 
 pub(crate) fn run(plan: &Plan, folder: &Path) -> Result<String> {
-    for size in &SIZES {
+    let wanted =
+        |size: &&Size| plan.only.is_empty() || plan.only.iter().any(|word| word == size.folder);
+    let sizes: Vec<&Size> = SIZES.iter().filter(wanted).collect();
+    for size in &sizes {
         prepare(size, folder)?;
     }
     let platform = Platform::start()?;
     let mut cold = true;
-    let mut starts: Vec<[Vec<Start>; 2]> = SIZES.iter().map(|_| [Vec::new(), Vec::new()]).collect();
+    let mut starts: Vec<[Vec<Start>; 2]> = sizes.iter().map(|_| [Vec::new(), Vec::new()]).collect();
     for round in 0..plan.rounds {
-        for (size, starts) in SIZES.iter().zip(&mut starts) {
+        for (size, starts) in sizes.iter().zip(&mut starts) {
             for (answers, starts) in [false, true].into_iter().zip(starts) {
                 let program = Path::new(env!("CARGO_BIN_EXE_larkspur"));
                 let daemon = Daemon { program, answers, platform: &platform };
@@ -72,7 +92,7 @@ pub(crate) fn run(plan: &Plan, folder: &Path) -> Result<String> {
             }
         }
     }
-    Ok(report(&starts, plan.events, cold))
+    Ok(report(&sizes, &starts, plan.events, cold))
 }
 
 /// Fills the store of a size unless a fresh one is there.
@@ -90,6 +110,10 @@ fn prepare(size: &Size, folder: &Path) -> Result<()> {
     fs::create_dir_all(&store)?;
     let begun = Instant::now();
     fill(&store, size.sessions, size.dedup_keys)?;
+    if size.compact {
+        let compacted = compact_sled(&store)?;
+        eprintln!("{}: {compacted:?}", size.title);
+    }
     eprintln!("filled: {} in {:.0?}", size.title, begun.elapsed());
     fs::write(marker, "")?;
     Ok(())
@@ -112,7 +136,8 @@ fn measure(
         (SESSIONS..SESSIONS + CHATS).collect()
     };
     let seed = (u64::try_from(round).unwrap_or(0) << 32) + 0xC01D;
-    let feed = requests(seed, plan.events, &chats);
+    let apps = if daemon.answers { TURN_APPS } else { 1 };
+    let feed = requests(seed, plan.events, &chats, apps);
     let was_cold = drop_caches();
     let begun = Instant::now();
     let server = daemon.start(work.path())?;
@@ -147,7 +172,7 @@ fn drop_caches() -> bool {
     synced && fs::write("/proc/sys/vm/drop_caches", "3").is_ok()
 }
 
-fn report(starts: &[[Vec<Start>; 2]], events: usize, cold: bool) -> String {
+fn report(sizes: &[&Size], starts: &[[Vec<Start>; 2]], events: usize, cold: bool) -> String {
     let mut text = format!(
         "\nThe first {events} events after a restart, {}, median (least to most):\n\n",
         if cold { "page cache dropped" } else { "page cache NOT dropped (not root)" },
@@ -161,7 +186,7 @@ fn report(starts: &[[Vec<Start>; 2]], events: usize, cold: bool) -> String {
         "whole turn, µs",
         "CPU, µs",
     ]));
-    for (size, [accepting, turns]) in SIZES.iter().zip(starts) {
+    for (size, [accepting, turns]) in sizes.iter().zip(starts) {
         let both = || accepting.iter().chain(turns);
         let of = |starts: &[Start], what: fn(&Start) -> f64| {
             Spread::of(starts.iter().map(what).collect()).whole()
