@@ -68,7 +68,7 @@ async fn a_recall_may_come_before_its_message_and_the_daemon_may_end_between() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_recall_that_was_acknowledged_survives_a_kill() {
     let mut stage = Stage::new().await;
-    stage.model.set_mode(Mode::script([Turn::Stall]));
+    stage.model.set_mode(Mode::Same(Turn::Stall));
     let chat = stage.sim.p2p("ann").chat_id;
     let running = stage.sim.says("ann", &chat, "one").unwrap();
     asked(&stage, 1).await;

@@ -192,7 +192,15 @@ async fn who_accepts_the_loss_goes_on_with_a_beginning_of_what_there_was() {
         let (data, aside) = (place.data(), place.data().join("aside"));
         let before = files(&data.join("store"));
         let error = rehearse_sled(&data).unwrap_err().to_string();
-        let remains = remains_of_sled(&data).unwrap_or_else(|error| panic!("{cut}: {error}"));
+        let remains = match remains_of_sled(&data) {
+            Ok(remains) => remains,
+            // The first segment may end before the first record.
+            Err(StoreError::Broken { .. }) if cut < 2 * SEGMENT => {
+                assert!(files(&data.join("store")) == before, "cut at {cut}: nothing is changed");
+                continue;
+            }
+            Err(error) => panic!("{cut}: {error}"),
+        };
         assert!(remains.missing > 0, "cut at {cut}: {error}");
         assert!(files(&data.join("store")) == before, "cut at {cut}: looking changes nothing");
 
