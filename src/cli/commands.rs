@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::admin_client;
 use super::arguments::{Arguments, Command, Output};
-use super::{Exit, complain, events, say, store};
+use super::{Exit, Unsaid, complain, events, say, store};
 use crate::app::{self, Answer, App, AppError};
 use crate::base::problem::Severity;
 use crate::base::{Disposition, Problem, SystemClock, Verdict};
@@ -18,7 +18,7 @@ use crate::playground::{Playground, Settings as PlaygroundSettings};
 use crate::telemetry::{self, LogFormat};
 
 /// Runs one command.
-pub(super) fn run(arguments: Arguments, environment: Environment) -> Exit {
+pub(super) fn run(arguments: Arguments, environment: Environment) -> Result<Exit, Unsaid> {
     let file = arguments.config.as_deref();
     match arguments.command {
         Command::Run => run_daemon(file, environment),
@@ -29,50 +29,50 @@ pub(super) fn run(arguments: Arguments, environment: Environment) -> Exit {
         Command::Why { message, output } => why(file, &environment, &message, output),
         Command::Events { what } => match load(file, &environment) {
             Ok(loaded) => block_on(events::run(loaded.settings, what)),
-            Err(exit) => exit,
+            Err(exit) => Ok(exit),
         },
         Command::Store { what } => match load(file, &environment) {
             Ok(loaded) => block_on(store::run(loaded.settings, what)),
-            Err(exit) => exit,
+            Err(exit) => Ok(exit),
         },
         Command::Sim { listen, event_url } => sim(listen, event_url),
     }
 }
 
-fn run_daemon(file: Option<&Path>, environment: Environment) -> Exit {
+fn run_daemon(file: Option<&Path>, environment: Environment) -> Result<Exit, Unsaid> {
     let loaded = match load(file, &environment) {
         Ok(loaded) => loaded,
-        Err(exit) => return exit,
+        Err(exit) => return Ok(exit),
     };
     let counters = telemetry::init(&loaded.settings.log_filter, loaded.settings.log_format);
     complain_about(&loaded.problems);
     let app = App::new(loaded, environment, counters);
     block_on(async move {
         match app.run().await {
-            Ok(()) => Exit::Done,
-            Err(error) => failed(&error),
+            Ok(()) => Ok(Exit::Done),
+            Err(error) => Ok(failed(&error)),
         }
     })
 }
 
-fn check(file: Option<&Path>, environment: &Environment, output: Output) -> Exit {
+fn check(file: Option<&Path>, environment: &Environment, output: Output) -> Result<Exit, Unsaid> {
     let (problems, bots) = match config::load(file, environment) {
         Ok(loaded) => (loaded.problems, loaded.bots.len()),
         Err(problems) => (problems, 0),
     };
     let errors = problems.iter().filter(|problem| problem.severity == Severity::Error).count();
     if output.json {
-        say(&json!({"errors": errors, "bots": bots, "problems": as_json(&problems)}).to_string());
+        say(&json!({"errors": errors, "bots": bots, "problems": as_json(&problems)}).to_string())?;
     } else {
         for problem in &problems {
-            say(&problem.to_string());
+            say(&problem.to_string())?;
         }
         say(&match errors {
             0 => format!("The configuration is in order; bots: {bots}."),
             errors => format!("Errors: {errors}; usable bots: {bots}."),
-        });
+        })?;
     }
-    if errors == 0 { Exit::Done } else { Exit::Configuration }
+    Ok(if errors == 0 { Exit::Done } else { Exit::Configuration })
 }
 
 fn ask(
@@ -81,56 +81,61 @@ fn ask(
     bot: Option<&str>,
     text: &str,
     output: Output,
-) -> Exit {
+) -> Result<Exit, Unsaid> {
     let loaded = match load(file, environment) {
         Ok(loaded) => loaded,
-        Err(exit) => return exit,
+        Err(exit) => return Ok(exit),
     };
     // The answer is the output; of what the engine does on the way only troubles are.
     telemetry::init("warn,genai=off", LogFormat::Text);
     block_on(async move {
         let answer = match app::ask(loaded, environment, bot, text).await {
             Ok(answer) => answer,
-            Err(error) => return failed(&error),
+            Err(error) => return Ok(failed(&error)),
         };
         if output.json {
             let Answer { text, verdict, reason } = &answer;
-            say(&json!({"answer": text, "verdict": verdict, "reason": reason}).to_string());
+            say(&json!({"answer": text, "verdict": verdict, "reason": reason}).to_string())?;
         } else {
-            say(&answer.text);
+            say(&answer.text)?;
         }
-        if answer.verdict == Verdict::Failed { Exit::Failed } else { Exit::Done }
+        Ok(if answer.verdict == Verdict::Failed { Exit::Failed } else { Exit::Done })
     })
 }
 
-fn why(file: Option<&Path>, environment: &Environment, message: &str, output: Output) -> Exit {
+fn why(
+    file: Option<&Path>,
+    environment: &Environment,
+    message: &str,
+    output: Output,
+) -> Result<Exit, Unsaid> {
     if message.trim().is_empty() {
         complain("larkspur: which message? An id looks like om_…");
-        return Exit::Usage;
+        return Ok(Exit::Usage);
     }
     let settings = match load(file, environment) {
         Ok(loaded) => loaded.settings,
-        Err(exit) => return exit,
+        Err(exit) => return Ok(exit),
     };
     block_on(async move {
         match admin_client::why(&settings, message).await {
-            Ok(why) if output.json => {
-                say(&why.to_string());
-                Exit::Done
-            }
             Ok(why) => {
-                say(&admin_client::in_words(&why, settings.locale));
-                Exit::Done
+                say(&if output.json {
+                    why.to_string()
+                } else {
+                    admin_client::in_words(&why, settings.locale)
+                })?;
+                Ok(Exit::Done)
             }
             Err(error) => {
                 complain(&error);
-                Exit::TryLater
+                Ok(Exit::TryLater)
             }
         }
     })
 }
 
-fn sim(listen: std::net::SocketAddr, event_url: Option<String>) -> Exit {
+fn sim(listen: std::net::SocketAddr, event_url: Option<String>) -> Result<Exit, Unsaid> {
     let cancel = CancellationToken::new();
     let settings = PlaygroundSettings { listen, ..PlaygroundSettings::default() };
     telemetry::init("info", LogFormat::Text);
@@ -140,20 +145,20 @@ fn sim(listen: std::net::SocketAddr, event_url: Option<String>) -> Exit {
             Ok(playground) => playground,
             Err(error) => {
                 complain(&error.to_string());
-                return Exit::Failed;
+                return Ok(Exit::Failed);
             }
         };
         if let Some(url) = event_url {
             playground.set_event_url(&url);
         }
-        say(&format!("The playground is at {}", playground.base_url()));
+        say(&format!("The playground is at {}", playground.base_url()))?;
         match app::termination() {
             Ok(terminated) => terminated.await,
             Err(error) => complain(&format!("larkspur: signals cannot be caught: {error}")),
         }
         cancel.cancel();
         playground.stop().await;
-        Exit::Done
+        Ok(Exit::Done)
     })
 }
 
@@ -204,18 +209,18 @@ fn failed(error: &AppError) -> Exit {
     }
 }
 
-fn block_on(work: impl Future<Output = Exit>) -> Exit {
+fn block_on(work: impl Future<Output = Result<Exit, Unsaid>>) -> Result<Exit, Unsaid> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     match runtime {
         Ok(runtime) => {
-            let exit = runtime.block_on(work);
+            let ended = runtime.block_on(work);
             // What a drain left unfinished is in the store; nobody waits for it here.
             runtime.shutdown_background();
-            exit
+            ended
         }
         Err(error) => {
             complain(&format!("larkspur: the runtime cannot be started: {error}"));
-            Exit::Failed
+            Ok(Exit::Failed)
         }
     }
 }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::admin_client::{Unanswered, Verb, ask, path_to};
 use super::arguments::{EventsCommand, Output};
-use super::{Exit, complain, say};
+use super::{Exit, Unsaid, complain, say};
 use crate::base::{Timestamp, limit};
 use crate::config::Settings;
 
@@ -12,7 +12,7 @@ use crate::config::Settings;
 const SHOWN_CHARS_MAX: usize = 100;
 
 /// Runs one of the commands.
-pub(super) async fn run(settings: Settings, what: EventsCommand) -> Exit {
+pub(super) async fn run(settings: Settings, what: EventsCommand) -> Result<Exit, Unsaid> {
     match what {
         EventsCommand::Failed(output) => list(&settings, output).await,
         EventsCommand::Replay { id: Some(id), output, .. } => {
@@ -24,27 +24,27 @@ pub(super) async fn run(settings: Settings, what: EventsCommand) -> Exit {
                 let ids = open.map(|turn| field(turn, "id").to_owned()).collect();
                 replay(&settings, ids, output).await
             }
-            Err(error) => unanswered(&error),
+            Err(error) => Ok(unanswered(&error)),
         },
     }
 }
 
-async fn list(settings: &Settings, output: Output) -> Exit {
+async fn list(settings: &Settings, output: Output) -> Result<Exit, Unsaid> {
     let turns = match failed_turns(settings).await {
         Ok(turns) => turns,
-        Err(error) => return unanswered(&error),
+        Err(error) => return Ok(unanswered(&error)),
     };
     if output.json {
-        say(&json!({"events": turns}).to_string());
+        say(&json!({"events": turns}).to_string())?;
     } else if turns.is_empty() {
-        say("No turn failed, as far as they are kept.");
+        say("No turn failed, as far as they are kept.")?;
     } else {
         for turn in &turns {
-            say(&in_words(turn));
+            say(&in_words(turn))?;
         }
-        say("Have one done again: larkspur events replay ID; all of them: --all");
+        say("Have one done again: larkspur events replay ID; all of them: --all")?;
     }
-    Exit::Done
+    Ok(Exit::Done)
 }
 
 /// All failed turns, page by page.
@@ -64,7 +64,7 @@ async fn failed_turns(settings: &Settings) -> Result<Vec<Value>, Unanswered> {
     }
 }
 
-async fn replay(settings: &Settings, ids: Vec<String>, output: Output) -> Exit {
+async fn replay(settings: &Settings, ids: Vec<String>, output: Output) -> Result<Exit, Unsaid> {
     let (mut replayed, mut refused) = (Vec::new(), Vec::new());
     let mut exit = Exit::Done;
     for id in ids {
@@ -76,7 +76,7 @@ async fn replay(settings: &Settings, ids: Vec<String>, output: Output) -> Exit {
                 if !output.json {
                     let again =
                         if is_new { "is done again as" } else { "was done again before, as" };
-                    say(&format!("{id} {again} {turn}"));
+                    say(&format!("{id} {again} {turn}"))?;
                 }
                 replayed.push(json!({"id": id, "turn": turn, "new": is_new}));
             }
@@ -91,11 +91,11 @@ async fn replay(settings: &Settings, ids: Vec<String>, output: Output) -> Exit {
         }
     }
     if output.json {
-        say(&json!({"replayed": replayed, "refused": refused}).to_string());
+        say(&json!({"replayed": replayed, "refused": refused}).to_string())?;
     } else if replayed.is_empty() && refused.is_empty() && exit == Exit::Done {
-        say("There is nothing to do again.");
+        say("There is nothing to do again.")?;
     }
-    exit
+    Ok(exit)
 }
 
 /// Says why one was not done again; the worst of the exits stays.

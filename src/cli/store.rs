@@ -3,7 +3,7 @@
 mod repair;
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{BufWriter, Write};
+use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::admin_client::{Verb, ask, download, path_to};
 use super::arguments::{Output, StoreCommand};
-use super::{Exit, complain, say};
+use super::{Exit, Unsaid, complain, heard, say};
 use crate::app::{self, Compacted, CopyError, StoreError};
 use crate::base::{Clock, Disposition, SystemClock};
 use crate::config::{Settings, StoreEngine};
@@ -35,12 +35,18 @@ impl From<CopyError> for Undone {
     }
 }
 
-fn refused(error: &std::io::Error, file: &Path) -> Undone {
-    Undone(format!("{}: {error}", file.display()), Exit::Failed)
+impl From<Unsaid> for Undone {
+    fn from(unsaid: Unsaid) -> Self {
+        Self(unsaid.to_string(), Exit::Unwritten)
+    }
+}
+
+fn unwritten(error: &io::Error, file: &Path) -> Undone {
+    Undone(format!("{}: {error}", file.display()), Exit::Unwritten)
 }
 
 /// Runs one of the commands.
-pub(super) async fn run(settings: Settings, what: StoreCommand) -> Exit {
+pub(super) async fn run(settings: Settings, what: StoreCommand) -> Result<Exit, Unsaid> {
     let done = match what {
         StoreCommand::Expire(output) => return expire(&settings, output).await,
         _ if settings.store == StoreEngine::Memory => {
@@ -48,7 +54,7 @@ pub(super) async fn run(settings: Settings, what: StoreCommand) -> Exit {
             Err(Undone(text.to_owned(), Exit::Failed))
         }
         StoreCommand::Export { file } if file == Path::new("-") => {
-            export(&settings, &mut std::io::stdout()).await.map(|()| Exit::Done)
+            export_to_stdout(&settings).await
         }
         StoreCommand::Export { file } => export_to(&settings, &file).await.map(|()| Exit::Done),
         StoreCommand::Backup { target } => backup(&settings, &target).await,
@@ -58,21 +64,59 @@ pub(super) async fn run(settings: Settings, what: StoreCommand) -> Exit {
             repair::repair(&settings, accept_loss, output).await
         }
     };
-    done.unwrap_or_else(|Undone(text, exit)| {
+    Ok(done.unwrap_or_else(|Undone(text, exit)| {
         complain(&format!("larkspur: {text}"));
         exit
-    })
+    }))
 }
 
-/// From the data folder, or from the daemon that has it open.
-async fn export(settings: &Settings, out: &mut dyn Write) -> Result<(), Undone> {
-    match app::export_stopped(settings, out).await {
+/// From the data folder, or from the daemon that has it open. The inner result is that of writing.
+async fn export(settings: &Settings, out: &mut dyn Write) -> Result<io::Result<()>, Undone> {
+    let mut out = Remembering { out, refused: None };
+    let copied = match app::export_stopped(settings, &mut out).await {
         Err(CopyError::Store(StoreError::InUse { .. })) => {
-            let copied = download(settings, &path_to(&["store", "export"]), out).await;
+            let copied = download(settings, &path_to(&["store", "export"]), &mut out).await;
             copied.map_err(|error| Undone(error.text().to_owned(), Exit::TryLater))
         }
-        other => Ok(other?),
+        other => other.map_err(Undone::from),
+    };
+    match out.refused {
+        Some(error) => Ok(Err(error)),
+        None => copied.map(Ok),
     }
+}
+
+/// Tells a copy that could not be made from one that could not be written.
+struct Remembering<'w> {
+    out: &'w mut dyn Write,
+    refused: Option<io::Error>,
+}
+
+impl Remembering<'_> {
+    fn remember(&mut self, error: io::Error) -> io::Error {
+        let kind = error.kind();
+        if kind != io::ErrorKind::Interrupted {
+            self.refused = Some(error);
+        }
+        kind.into()
+    }
+}
+
+impl Write for Remembering<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.out.write(bytes).map_err(|error| self.remember(error))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush().map_err(|error| self.remember(error))
+    }
+}
+
+async fn export_to_stdout(settings: &Settings) -> Result<Exit, Undone> {
+    let mut out = io::stdout();
+    let written = export(settings, &mut out).await?;
+    heard(written.and_then(|()| out.flush()))?;
+    Ok(Exit::Done)
 }
 
 /// Into a file that appears when it is whole. Only its owner may read it: it holds what people
@@ -81,12 +125,12 @@ async fn export_to(settings: &Settings, file: &Path) -> Result<(), Undone> {
     let mut draft = file.as_os_str().to_owned();
     draft.push(".part");
     let draft = PathBuf::from(draft);
-    let io = |error: std::io::Error| refused(&error, &draft);
+    let io = |error: io::Error| unwritten(&error, &draft);
     let opened =
         OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&draft);
     let mut out = BufWriter::new(opened.map_err(io)?);
     let written = async {
-        export(settings, &mut out).await?;
+        export(settings, &mut out).await?.map_err(io)?;
         out.flush().map_err(io)?;
         out.get_ref().sync_all().map_err(io)?;
         Ok(app::verify_copy(&draft)?)
@@ -100,11 +144,11 @@ async fn export_to(settings: &Settings, file: &Path) -> Result<(), Undone> {
     };
     fs::rename(&draft, file).map_err(io)?;
     sync_folder_of(file).map_err(io)?;
-    say(&format!("{}: {rows} records. It holds what people wrote.", file.display()));
+    say(&format!("{}: {rows} records. It holds what people wrote.", file.display()))?;
     Ok(())
 }
 
-fn sync_folder_of(file: &Path) -> std::io::Result<()> {
+fn sync_folder_of(file: &Path) -> io::Result<()> {
     match file.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => File::open(folder)?.sync_all(),
         _here => File::open(".")?.sync_all(),
@@ -126,13 +170,13 @@ async fn backup(settings: &Settings, target: &Path) -> Result<Exit, Undone> {
     say(&format!(
         "Put it into an empty data folder with: larkspur store restore {}",
         file.display()
-    ));
+    ))?;
     Ok(Exit::Done)
 }
 
 fn restore(settings: &Settings, file: &Path) -> Result<Exit, Undone> {
     let rows = tokio::task::block_in_place(|| app::restore(settings, file))?;
-    say(&format!("{rows} records are in {}.", settings.data_dir.display()));
+    say(&format!("{rows} records are in {}.", settings.data_dir.display()))?;
     Ok(Exit::Done)
 }
 
@@ -151,25 +195,25 @@ fn compact(settings: &Settings, output: Output) -> Result<Exit, Undone> {
             mib(bytes_before),
             mib(bytes_after)
         )
-    });
+    })?;
     Ok(Exit::Done)
 }
 
-async fn expire(settings: &Settings, output: Output) -> Exit {
+async fn expire(settings: &Settings, output: Output) -> Result<Exit, Unsaid> {
     let swept = match ask(settings, Verb::Post, &path_to(&["store", "expire"])).await {
         Ok(swept) => swept,
         Err(error) => {
             complain(error.text());
-            return Exit::TryLater;
+            return Ok(Exit::TryLater);
         }
     };
     if output.json {
-        say(&swept.to_string());
-        return Exit::Done;
+        say(&swept.to_string())?;
+        return Ok(Exit::Done);
     }
     let Some(deleted) = swept.get("deleted").and_then(Value::as_object) else {
-        say("The daemon is at it; its log says what is gone (`expired`).");
-        return Exit::Done;
+        say("The daemon is at it; its log says what is gone (`expired`).")?;
+        return Ok(Exit::Done);
     };
     let gone = deleted.iter().filter(|(_, count)| count.as_u64() != Some(0));
     let lines: Vec<String> = gone.map(|(what, count)| format!("{what}: {count}")).collect();
@@ -177,6 +221,6 @@ async fn expire(settings: &Settings, output: Output) -> Exit {
         "Nothing was too old.".to_owned()
     } else {
         format!("Deleted: {}.", lines.join(", "))
-    });
-    Exit::Done
+    })?;
+    Ok(Exit::Done)
 }

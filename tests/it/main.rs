@@ -45,6 +45,8 @@ mod once;
 #[cfg(test)]
 mod platform;
 #[cfg(test)]
+mod printing;
+#[cfg(test)]
 mod queue;
 #[cfg(test)]
 mod recalls;

@@ -7,7 +7,7 @@ use serde_json::json;
 use super::Undone;
 use crate::app::{self, CopyError, Remains, StoreError, StoreReport};
 use crate::cli::arguments::Output;
-use crate::cli::{Exit, say};
+use crate::cli::{Exit, Unsaid, say};
 use crate::config::Settings;
 use crate::telemetry::{self, LogFormat};
 
@@ -33,7 +33,7 @@ pub(super) async fn repair(
         }
         Err(CopyError::Store(error @ StoreError::Broken { .. })) => {
             let remains = tokio::task::block_in_place(|| app::remains(settings));
-            say_what_is_left(&remains.map_err(CopyError::from)?, output);
+            say_what_is_left(&remains.map_err(CopyError::from)?, output)?;
             return Err(CopyError::from(error).into());
         }
         other => (None, other?),
@@ -50,57 +50,56 @@ pub(super) async fn repair(
             "records": records, "unreadable": unreadable, "examples": examples, "repairs": repairs,
             "given_up": given_up,
         });
-        say(&report.to_string());
+        say(&report.to_string())?;
     } else {
         if let Some(replaced) = replaced {
-            say_what_is_given_up(&replaced);
+            say_what_is_given_up(&replaced)?;
         }
-        say_report(&report, repairs);
+        say_report(&report, repairs)?;
     }
     Ok(if report.unreadable == 0 { Exit::Done } else { Exit::Failed })
 }
 
 /// What `--accept-loss` would go on with.
-fn say_what_is_left(remains: &Remains, output: Output) {
+fn say_what_is_left(remains: &Remains, output: Output) -> Result<(), Unsaid> {
     if output.json {
         let Remains { missing, damaged, records } = remains;
-        say(&json!({"missing": missing, "damaged": damaged, "records": records}).to_string());
-        return;
+        let left = json!({"missing": missing, "damaged": damaged, "records": records});
+        return say(&left.to_string());
     }
-    say(&format!("Missing: {}.", lost_in_words(remains)));
-    say(&format!("What can still be read: {}.", left_in_words(remains)));
-    say(
-        "`larkspur store repair --accept-loss` goes on with that and keeps the old files. What is \
-         missing may then be answered a second time, or never.",
-    );
+    say(&format!("Missing: {}.", lost_in_words(remains)))?;
+    say(&format!("What can still be read: {}.", left_in_words(remains)))?;
+    say("`larkspur store repair --accept-loss` goes on with that and keeps the old files. What is \
+         missing may then be answered a second time, or never.")
 }
 
-fn say_what_is_given_up(replaced: &Replaced) {
-    say(&format!("Given up: {}.", lost_in_words(&replaced.remains)));
-    say(&format!("What is left: {}.", left_in_words(&replaced.remains)));
+fn say_what_is_given_up(replaced: &Replaced) -> Result<(), Unsaid> {
+    say(&format!("Given up: {}.", lost_in_words(&replaced.remains)))?;
+    say(&format!("What is left: {}.", left_in_words(&replaced.remains)))?;
     say(&format!(
         "The old files are in {}. They hold what people wrote, and nothing deletes them.",
         replaced.old_files.display()
-    ));
+    ))
 }
 
-fn say_report(report: &StoreReport, repairs: u64) {
+fn say_report(report: &StoreReport, repairs: u64) -> Result<(), Unsaid> {
     let StoreReport { records, unreadable, examples } = report;
     let kinds: Vec<String> =
         records.iter().map(|(kind, count)| format!("{kind} {count}")).collect();
-    say(&format!("Records: {}.", kinds.join(", ")));
+    say(&format!("Records: {}.", kinds.join(", ")))?;
     say(&match repairs {
         0 => "Nothing had to be repaired.".to_owned(),
         repairs => format!("Repairs: {repairs}; they are listed above."),
-    });
+    })?;
     for example in examples {
-        say(example);
+        say(example)?;
     }
     if *unreadable > 0 {
         say(&format!(
             "Records that cannot be read: {unreadable}. The daemon leaves them out and goes on."
-        ));
+        ))?;
     }
+    Ok(())
 }
 
 fn lost_in_words(remains: &Remains) -> String {
