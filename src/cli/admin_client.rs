@@ -90,11 +90,16 @@ pub(super) async fn ask(settings: &Settings, verb: Verb, path: &str) -> Result<V
     if status.is_success() {
         return answer.map_err(|error| no_daemon(format!("the answer makes no sense: {error}")));
     }
-    let code = answer.ok().and_then(|problem| Some(problem.get("code")?.as_str()?.to_owned()));
     Err(Unanswered::Refused {
         text: format!("the daemon at {address} answers {status}"),
-        code: code.unwrap_or_default(),
+        code: code_in(answer.ok()),
     })
+}
+
+/// The stable code in a refusal; empty if there is none.
+fn code_in(problem: Option<Value>) -> String {
+    let code = problem.and_then(|problem| Some(problem.get("code")?.as_str()?.to_owned()));
+    code.unwrap_or_default()
 }
 
 /// Writes what the daemon sends to `out`, as it comes.
@@ -116,8 +121,13 @@ pub(super) async fn download(
     })?;
     let status = response.status();
     if !status.is_success() {
-        let text = format!("the daemon at {address} answers {status}");
-        return Err(Unanswered::Refused { text, code: String::new() });
+        let body = read_capped(response, ANSWER_BYTES_MAX).await.unwrap_or_default();
+        let code = code_in(serde_json::from_slice(&body).ok());
+        let text = match code.as_str() {
+            "copying" => format!("the daemon at {address} is making a copy already"),
+            _other => format!("the daemon at {address} answers {status}"),
+        };
+        return Err(Unanswered::Refused { text, code });
     }
     let broke_off = |_error| no_daemon(format!("the daemon at {address} broke off"));
     while let Some(chunk) = response.chunk().await.map_err(broke_off)? {

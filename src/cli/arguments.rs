@@ -84,7 +84,7 @@ pub(super) enum EventsCommand {
 pub(super) enum StoreCommand {
     /// Write a copy of everything that is stored, as JSON Lines; the daemon may run meanwhile
     Export {
-        /// The file; `-` for standard output
+        /// A file that does not exist yet; `-` for standard output
         file: PathBuf,
     },
     /// Write a copy and read it back: to a file, or under a name with the time into a folder

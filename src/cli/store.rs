@@ -1,14 +1,14 @@
 //! `larkspur store`: looking after the data.
 
+mod draft;
 mod repair;
 
-use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_json::{Value, json};
 
+use self::draft::{Draft, is_taken};
 use super::admin_client::{Verb, ask, download, path_to};
 use super::arguments::{Output, StoreCommand};
 use super::{Exit, Unsaid, complain, heard, say};
@@ -121,38 +121,51 @@ async fn export_to_stdout(settings: &Settings) -> Result<Exit, Undone> {
 
 /// Into a file that appears when it is whole. Only its owner may read it: it holds what people
 /// wrote.
-async fn export_to(settings: &Settings, file: &Path) -> Result<(), Undone> {
-    let mut draft = file.as_os_str().to_owned();
-    draft.push(".part");
-    let draft = PathBuf::from(draft);
-    let io = |error: io::Error| unwritten(&error, &draft);
-    let opened =
-        OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&draft);
-    let mut out = BufWriter::new(opened.map_err(io)?);
-    let written = async {
-        export(settings, &mut out).await?.map_err(io)?;
-        out.flush().map_err(io)?;
-        out.get_ref().sync_all().map_err(io)?;
-        Ok(app::verify_copy(&draft)?)
+async fn export_to(settings: &Settings, target: &Path) -> Result<(), Undone> {
+    if is_taken(target) {
+        return Err(taken(target));
+    }
+    let begun = Draft::begin(target).map_err(|error| unwritten(&error, target))?;
+    for left_over in &begun.left_over {
+        complain(&format!(
+            "larkspur: {} is left of a copy that was cut off. It holds what people wrote, and \
+             nothing needs it: delete it.",
+            left_over.display()
+        ));
+    }
+    let draft = begun.draft;
+    let io = |error: io::Error| match error.kind() {
+        io::ErrorKind::AlreadyExists => taken(target),
+        _other => unwritten(&error, target),
     };
-    let rows = match written.await {
-        Ok(rows) => rows,
+    let rows = match fill(settings, &draft).await {
+        Ok(Ok(rows)) => rows,
+        Ok(Err(error)) => {
+            draft.discard();
+            return Err(io(error));
+        }
         Err(undone) => {
-            fs::remove_file(&draft).unwrap_or_default();
+            draft.discard();
             return Err(undone);
         }
     };
-    fs::rename(&draft, file).map_err(io)?;
-    sync_folder_of(file).map_err(io)?;
-    say(&format!("{}: {rows} records. It holds what people wrote.", file.display()))?;
+    draft.publish(target).map_err(io)?;
+    say(&format!("{}: {rows} records. It holds what people wrote.", target.display()))?;
     Ok(())
 }
 
-fn sync_folder_of(file: &Path) -> io::Result<()> {
-    match file.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => File::open(folder)?.sync_all(),
-        _here => File::open(".")?.sync_all(),
+/// Writes a draft and reads it back. The inner result is that of writing.
+async fn fill(settings: &Settings, draft: &Draft) -> Result<io::Result<u64>, Undone> {
+    let mut out = BufWriter::new(draft.file());
+    if let Err(error) = export(settings, &mut out).await?.and_then(|()| out.flush()) {
+        return Ok(Err(error));
     }
+    Ok(Ok(app::verify_copy(draft.path())?))
+}
+
+fn taken(target: &Path) -> Undone {
+    let text = format!("{} is there already; a copy replaces nothing", target.display());
+    Undone(text, Exit::Failed)
 }
 
 async fn backup(settings: &Settings, target: &Path) -> Result<Exit, Undone> {
@@ -162,10 +175,6 @@ async fn backup(settings: &Settings, target: &Path) -> Result<Exit, Undone> {
     } else {
         target.to_owned()
     };
-    if file.exists() {
-        let text = format!("{} is there already; a backup replaces nothing", file.display());
-        return Err(Undone(text, Exit::Failed));
-    }
     export_to(settings, &file).await?;
     say(&format!(
         "Put it into an empty data folder with: larkspur store restore {}",

@@ -60,7 +60,7 @@ async fn a_copy_of_the_running_daemon_restores_what_people_had() {
     };
     assert_eq!(lasting("stopped.jsonl"), lasting("copy.jsonl"));
     fs::rename(stage.path("data"), stage.path("data.lost")).unwrap();
-    refused(&stage.cli(&["store", "export", &file]), 1, "no data");
+    refused(&stage.cli(&["store", "export", &text_path(&stage, "none.jsonl")]), 1, "no data");
     refused(&stage.cli(&["store", "repair"]), 1, "no data");
     done(&stage.cli(&["store", "restore", &file]));
     let repaired = done(&stage.cli(&["store", "repair", "--json"]));

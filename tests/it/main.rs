@@ -14,6 +14,8 @@ mod commands;
 #[cfg(test)]
 mod copies;
 #[cfg(test)]
+mod copy_targets;
+#[cfg(test)]
 mod engine;
 #[cfg(test)]
 mod events;
