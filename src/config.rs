@@ -7,6 +7,7 @@ mod bots;
 mod environment;
 mod models;
 mod net;
+mod range;
 mod raw;
 mod settings;
 

@@ -11,6 +11,8 @@ use crate::base::{Locale, Problem};
 
 /// The most messages beside the bot that a question may be given.
 const HISTORY_MAX: usize = 100;
+/// The most messages of a session that can be allowed to wait.
+const QUEUE_LENGTH_MAX: usize = 1_000_000;
 
 /// One bot, as its file defines it. Every key has a default but `name`.
 #[derive(Clone, Debug, Deserialize)]
@@ -262,8 +264,8 @@ fn check(definition: &BotDefinition, problems: &mut Problems<'_>) {
     if definition.model.is_none() && !definition.fallback_models.is_empty() {
         problems.error("fallback_models", "a bot without a `model` has none to fall back from");
     }
-    if definition.groups.queue_max == 0 {
-        problems.error("groups.queue_max", "at least one message must be able to wait");
+    if !(1..=QUEUE_LENGTH_MAX).contains(&definition.groups.queue_max) {
+        problems.error("groups.queue_max", format!("it is from 1 to {QUEUE_LENGTH_MAX}"));
     }
     if definition.groups.history > HISTORY_MAX {
         problems.error("groups.history", format!("at most {HISTORY_MAX} messages can be kept"));
@@ -339,6 +341,10 @@ mod tests {
             ("[groups]\nsession = \"x\"", "3: groups.session", "`x`"),
             ("[groups]\nhistory = 101", "3: groups.history", "at most 100"),
             ("[groups]\nhistory = -1", "3: groups.history", "invalid value"),
+            ("[groups]\nqueue_max = 0", "3: groups.queue_max", "from 1 to 1000000"),
+            ("[groups]\nqueue_max = 1000001", "3: groups.queue_max", "from 1 to 1000000"),
+            ("[groups]\nstale = { after = \"0s\" }", "3: groups.stale.after", "at least \"1s\""),
+            ("[groups]\nstale = { after = \"999ms\" }", "3: groups.stale.after", "at least"),
             ("[groups]\nstale = { after = \"soon\" }", "3: groups.stale.after", "`soon`"),
             ("[groups]\nstale = { after = 600 }", "3: groups.stale.after", "a string"),
             ("[groups]\nstale = { then = \"x\" }", "3: groups.stale.then", "`annotate`"),

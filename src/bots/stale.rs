@@ -7,6 +7,8 @@ use serde::{Deserialize, Deserializer};
 use crate::base::parse;
 use crate::base::problem::Problems;
 
+/// With less, every message would be late.
+const AFTER_LEAST: Duration = Duration::from_secs(1);
 /// Shorter than this, a clock that is a little ahead already makes messages late.
 const AFTER_MIN: Duration = Duration::from_secs(60);
 
@@ -46,7 +48,10 @@ fn duration<'de, D: Deserializer<'de>>(input: D) -> Result<Duration, D::Error> {
 }
 
 pub(super) fn check(rule: &StaleRule, problems: &mut Problems<'_>) {
-    if rule.after < AFTER_MIN {
+    if rule.after < AFTER_LEAST {
+        let text = "it is at least \"1s\": every message would be late";
+        problems.error("groups.stale.after", text);
+    } else if rule.after < AFTER_MIN {
         let text = "clocks differ, and the platform takes its time; better at least \"1m\"";
         problems.warn("groups.stale.after", text);
     }

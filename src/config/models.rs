@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use super::net::NetSettings;
+use super::range::{self, IDLE_TIMEOUT, MODEL_TIMEOUT, RETRY_WAIT};
 use super::raw::RawModel;
 use super::settings::Secrets;
+use crate::base::Secret;
 use crate::base::problem::Problems;
-use crate::base::{Secret, parse};
 use crate::net::Proxy;
 
 /// At most this many calls at the same time can be allowed to one server.
@@ -123,15 +124,12 @@ pub(super) fn check(
         problems.error(&key("concurrency"), format!("it is from 1 to {CONCURRENCY_MAX}"));
     }
     if raw.retries > RETRIES_MAX {
-        problems.error(&key("retries"), format!("it is at most {RETRIES_MAX}"));
+        problems.error(&key("retries"), format!("it is from 0 to {RETRIES_MAX}"));
     }
-    let mut duration = |field: &str, text: &str| {
-        let parsed = parse::duration(text);
-        parsed.map_err(|error| problems.error(&key(field), error.to_string())).ok()
-    };
-    let timeout = duration("timeout", &raw.timeout);
-    let idle_timeout = duration("idle_timeout", &raw.idle_timeout);
-    let retry_wait = duration("retry_wait", &raw.retry_wait);
+    let timeout = range::duration(&key("timeout"), &raw.timeout, &MODEL_TIMEOUT, problems);
+    let idle_timeout =
+        range::duration(&key("idle_timeout"), &raw.idle_timeout, &IDLE_TIMEOUT, problems);
+    let retry_wait = range::duration(&key("retry_wait"), &raw.retry_wait, &RETRY_WAIT, problems);
     Some(ModelSettings {
         provider,
         base_url: base_url.trim_end_matches('/').to_owned(),

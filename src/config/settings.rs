@@ -12,9 +12,10 @@ use super::bots::load_bots;
 use super::environment::Environment;
 use super::models::{self, ModelSettings};
 use super::net::{self, NetSettings};
+use super::range::{self, BODY_BYTES, DRAIN_TIMEOUT, REQUEST_TIMEOUT, RETENTION};
 use super::raw::Raw;
 use crate::base::problem::Problems;
-use crate::base::{Locale, Problem, Secret, SecretRef, parse};
+use crate::base::{Locale, Problem, Secret, SecretRef};
 use crate::bots::BotDefinition;
 use crate::telemetry::LogFormat;
 
@@ -245,37 +246,25 @@ fn check(
 
 fn check_server(raw: &Raw, problems: &mut Problems<'_>) -> Option<ServerSettings> {
     let server = &raw.server;
-    let mut duration = |key: &str, text: &str| match parse::duration(text) {
-        Ok(duration) => Some(duration),
-        Err(error) => {
-            problems.error(key, error.to_string());
-            None
-        }
-    };
-    let request_timeout = duration("server.request_timeout", &server.request_timeout);
-    let drain_timeout = duration("server.drain_timeout", &server.drain_timeout);
-    let body_bytes_max = parse::size(&server.body_max)
-        .map_err(|error| problems.error("server.body_max", error.to_string()));
+    let mut duration = |key, text, allowed| range::duration(key, text, allowed, problems);
+    let request_timeout =
+        duration("server.request_timeout", &server.request_timeout, &REQUEST_TIMEOUT);
+    let drain_timeout = duration("server.drain_timeout", &server.drain_timeout, &DRAIN_TIMEOUT);
+    let body_bytes_max = range::size("server.body_max", &server.body_max, &BODY_BYTES, problems);
     let listen = server.listen.parse().map_err(|_not_an_address| {
         let text = format!("`{}` is not an address like 127.0.0.1:8787", server.listen);
         problems.error("server.listen", text);
     });
     Some(ServerSettings {
         listen: listen.ok()?,
-        body_bytes_max: body_bytes_max.ok()?,
+        body_bytes_max: body_bytes_max?,
         request_timeout: request_timeout?,
         drain_timeout: drain_timeout?,
     })
 }
 
 fn check_retention(raw: &Raw, problems: &mut Problems<'_>) -> Option<RetentionSettings> {
-    let mut duration = |key: &str, text: &str| match parse::duration(text) {
-        Ok(duration) => Some(duration),
-        Err(error) => {
-            problems.error(key, error.to_string());
-            None
-        }
-    };
+    let mut duration = |key, text| range::duration(key, text, &RETENTION, problems);
     let messages = duration("retention.messages", &raw.retention.messages);
     let overheard = duration("retention.overheard", &raw.retention.overheard);
     let ledger = duration("retention.ledger", &raw.retention.ledger);
