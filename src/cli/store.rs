@@ -26,6 +26,8 @@ impl From<CopyError> for Undone {
                 Disposition::Retry { .. } | Disposition::Fatal => Exit::TryLater,
                 Disposition::Reject => Exit::Failed,
             },
+            // As with data of a newer version.
+            CopyError::Newer { .. } => Exit::TryLater,
             CopyError::NotACopy { .. }
             | CopyError::NotEmpty { .. }
             | CopyError::NoData { .. }

@@ -52,6 +52,16 @@ pub enum CopyError {
         /// What is wrong with it.
         cause: String,
     },
+    /// The copy was written by a newer version of Larkspur.
+    #[error(
+        "this is a copy of version {found}, this Larkspur reads up to {known}; use a newer one"
+    )]
+    Newer {
+        /// The version of its lines.
+        found: u32,
+        /// The newest version of lines this Larkspur knows.
+        known: u32,
+    },
     /// A copy is only put into an empty place.
     #[error("the data folder {folder} holds data already; move it aside first")]
     NotEmpty {
@@ -72,6 +82,13 @@ pub enum CopyError {
         /// What the machine said.
         cause: std::io::Error,
     },
+}
+
+/// What the head of every version has.
+#[derive(Deserialize)]
+struct AnyHead {
+    copy: String,
+    version: u32,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -201,21 +218,14 @@ impl Exporter {
 /// Reads the lines of a copy and hands its records to `take`. Returns how many there were.
 ///
 /// # Errors
-/// [`CopyError::NotACopy`] at the first line that does not belong there, [`StoreError::Newer`] for
-/// data of a later version; whatever `take` says.
+/// [`CopyError::NotACopy`] at the first line that does not belong there, [`CopyError::Newer`] and
+/// [`StoreError::Newer`] for lines and data of a later version; whatever `take` says.
 pub fn read_copy(
     source: &mut dyn BufRead,
     take: &mut dyn FnMut(Row) -> Result<(), StoreError>,
 ) -> Result<u64, CopyError> {
     let mut number = 1;
-    let head = next_line(source, number)?.unwrap_or_default();
-    let head: Head = parse(&head, number, "the head of a copy is missing")?;
-    if head.copy != NAME {
-        return Err(not_a_copy(number, "it is the head of something else"));
-    }
-    if head.version > LINES_VERSION || head.format > FORMAT {
-        return Err(StoreError::Newer { found: head.format, known: FORMAT }.into());
-    }
+    check_head(&next_line(source, number)?.unwrap_or_default())?;
     let mut rows = 0;
     loop {
         number += 1;
@@ -227,11 +237,39 @@ pub fn read_copy(
                 let cause = format!("it counts {} records, there are {rows}", end.rows);
                 return Err(not_a_copy(number, &cause));
             }
+            check_nothing_follows(source, number + 1)?;
             return Ok(rows);
         }
         let record: Line = parse(&text, number, "this is no record")?;
         take(record.into_row().map_err(|cause| not_a_copy(number, &cause))?)?;
         rows += 1;
+    }
+}
+
+fn check_head(text: &str) -> Result<(), CopyError> {
+    let missing = "the head of a copy is missing";
+    let AnyHead { copy, version } = parse(text, 1, missing)?;
+    if copy != NAME {
+        return Err(not_a_copy(1, "it is the head of something else"));
+    }
+    if version > LINES_VERSION {
+        return Err(CopyError::Newer { found: version, known: LINES_VERSION });
+    }
+    let head: Head = parse(text, 1, missing)?;
+    if head.format > FORMAT {
+        return Err(StoreError::Newer { found: head.format, known: FORMAT }.into());
+    }
+    Ok(())
+}
+
+/// Files that were put together by mistake: of which of them would this be the copy?
+fn check_nothing_follows(source: &mut dyn BufRead, number: u64) -> Result<(), CopyError> {
+    match next_line(source, number) {
+        Ok(None) => Ok(()),
+        Ok(Some(text)) if serde_json::from_str::<AnyHead>(&text).is_ok() => {
+            Err(not_a_copy(number, "a second copy stands behind its end"))
+        }
+        Ok(Some(_)) | Err(_) => Err(not_a_copy(number, "something stands behind its end")),
     }
 }
 

@@ -75,6 +75,42 @@ async fn a_copy_that_is_cut_off_or_changed_is_not_taken_for_whole() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_copy_of_a_later_version_is_named_so_whatever_its_head_holds() {
+    let text = sample_text().await;
+    let (head, rest) = text.split_once('\n').unwrap();
+    let newer = head.replacen("\"version\":1", "\"version\":2", 1);
+    assert_ne!(newer, head);
+    let with_more = newer.replacen('{', "{\"compressed\":true,", 1);
+    for head in [newer, with_more] {
+        let refused = read(&format!("{head}\n{rest}")).unwrap_err();
+        assert!(matches!(refused, CopyError::Newer { found: 2, known: 1 }), "{refused:?}");
+        let said = refused.to_string();
+        assert!(said.contains("a copy of version 2") && !said.contains("format"), "{said}");
+    }
+    let unknown = head.replacen('{', "{\"compressed\":true,", 1);
+    assert!(matches!(read(&format!("{unknown}\n{rest}")), Err(CopyError::NotACopy { .. })));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_may_stand_behind_the_end_of_a_copy() {
+    let text = sample_text().await;
+    let lines = text.lines().count();
+    let last = text.lines().last().unwrap();
+    let twice = "a second copy";
+    let junk = "something stands behind its end";
+    let table = [(text.as_str(), twice), (last, junk), ("junk\n", junk), ("j", junk), ("\n", junk)];
+    for (behind, word) in table {
+        match read(&format!("{text}{behind}")) {
+            Err(CopyError::NotACopy { line, cause }) => {
+                assert_eq!(line, u64::try_from(lines).unwrap() + 1, "{behind}");
+                assert!(cause.contains(word), "{cause}");
+            }
+            other => panic!("{behind}: {other:?}"),
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_restore_that_fails_leaves_the_folder_empty() {
     let text = sample_text().await;
     let cut = text.strip_suffix("}\n").unwrap();
