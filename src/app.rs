@@ -10,6 +10,7 @@ mod models;
 mod readiness;
 mod run;
 mod server;
+mod unfinished;
 mod upkeep;
 mod usage;
 
@@ -19,6 +20,8 @@ pub use build::{AppError, TestSupport};
 pub use drain::termination;
 pub use run::{App, Bound};
 pub use server::serve;
+pub use unfinished::OpenTurns;
 pub use upkeep::{
-    StoreReport, accept_loss, compact, export_stopped, remains, repair, restore, verify_copy,
+    Restored, StoreReport, accept_loss, compact, export_stopped, remains, repair, restore,
+    verify_copy,
 };

@@ -41,4 +41,5 @@ mod working;
 
 pub use admit::{Admission, AdmissionRules, BOT_TURNS_MAX, Circumstances, MentionRule, admit};
 pub use bot::{BotRuntime, InDoubt, SessionScope};
+pub use close::end_as_failed;
 pub use flow::{Gateway, GatewayDeps};

@@ -8,9 +8,12 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
+use super::unfinished::{self, OpenTurns};
 use crate::base::{Clock, Faults, SystemClock};
 use crate::config::Settings;
-use crate::store::{self, Compacted, CopyError, Exporter, Remains, Store, StoreError, check_row};
+use crate::store::{
+    self, Compacted, CopyError, Exporter, Remains, Row, Store, StoreError, check_row,
+};
 use crate::task::TaskSet;
 
 /// Records that cannot be read are listed up to this many.
@@ -69,15 +72,31 @@ pub fn verify_copy(file: &Path) -> Result<u64, CopyError> {
     store::read_copy(&mut open_copy(file)?, &mut |_row| Ok(()))
 }
 
-/// Puts a copy into the empty data folder. Blocking. Returns how many records it has.
+/// What a copy held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Restored {
+    /// Its records.
+    pub records: u64,
+    /// The turns that were open in it.
+    pub open_turns: usize,
+}
+
+/// Puts a copy into the empty data folder. Blocking, within the runtime.
 ///
 /// # Errors
 /// The folder is not empty, the file is no whole copy, or the disk refuses; then nothing is there.
-pub fn restore(settings: &Settings, file: &Path) -> Result<u64, CopyError> {
+pub fn restore(
+    settings: &Settings,
+    file: &Path,
+    open_turns: OpenTurns,
+) -> Result<Restored, CopyError> {
     // The whole of it is read before anything is made.
     verify_copy(file)?;
     let mut source = open_copy(file)?;
-    store::restore_sled(&settings.data_dir, |take| store::read_copy(&mut source, take))
+    let copy = |take: &mut dyn FnMut(Row) -> _| store::read_copy(&mut source, take);
+    let finish = |draft: &Path| unfinished::settle(draft, open_turns);
+    let (records, open_turns) = store::restore_sled(&settings.data_dir, copy, finish)?;
+    Ok(Restored { records, open_turns })
 }
 
 fn open_copy(file: &Path) -> Result<BufReader<File>, CopyError> {

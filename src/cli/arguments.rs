@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 
 /// A chat-bot gateway daemon for Lark/Feishu with an agent engine inside.
 #[derive(Debug, Parser)]
@@ -96,6 +96,10 @@ pub(super) enum StoreCommand {
     Restore {
         /// What `export` or `backup` wrote
         file: PathBuf,
+        /// What becomes of turns that are open in the copy: since it was made they may have been
+        /// answered
+        #[arg(long, value_enum, default_value_t = OpenTurnsWord::Fail)]
+        open_turns: OpenTurnsWord,
     },
     /// Repair the data where that can be done and read every record; the daemon must not run
     Repair {
@@ -111,6 +115,14 @@ pub(super) enum StoreCommand {
     Compact(Output),
     /// Have the running daemon delete now what its retention no longer keeps
     Expire(Output),
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(super) enum OpenTurnsWord {
+    /// They end as failed; `larkspur events replay` does them again
+    Fail,
+    /// The daemon goes on with them, and may answer some a second time
+    Keep,
 }
 
 #[derive(Args, Clone, Copy, Debug)]

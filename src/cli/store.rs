@@ -10,9 +10,9 @@ use serde_json::{Value, json};
 
 use self::draft::{Draft, is_taken};
 use super::admin_client::{Verb, ask, download, path_to};
-use super::arguments::{Output, StoreCommand};
+use super::arguments::{OpenTurnsWord, Output, StoreCommand};
 use super::{Exit, Unsaid, complain, heard, say};
-use crate::app::{self, Compacted, CopyError, StoreError};
+use crate::app::{self, Compacted, CopyError, OpenTurns, Restored, StoreError};
 use crate::base::{Clock, Disposition, SystemClock};
 use crate::config::{Settings, StoreEngine};
 
@@ -60,7 +60,7 @@ pub(super) async fn run(settings: Settings, what: StoreCommand) -> Result<Exit, 
         }
         StoreCommand::Export { file } => export_to(&settings, &file).await.map(|()| Exit::Done),
         StoreCommand::Backup { target } => backup(&settings, &target).await,
-        StoreCommand::Restore { file } => restore(&settings, &file),
+        StoreCommand::Restore { file, open_turns } => restore(&settings, &file, open_turns),
         StoreCommand::Compact(output) => compact(&settings, output),
         StoreCommand::Repair { accept_loss, output } => {
             repair::repair(&settings, accept_loss, output).await
@@ -185,9 +185,27 @@ async fn backup(settings: &Settings, target: &Path) -> Result<Exit, Undone> {
     Ok(Exit::Done)
 }
 
-fn restore(settings: &Settings, file: &Path) -> Result<Exit, Undone> {
-    let rows = tokio::task::block_in_place(|| app::restore(settings, file))?;
-    say(&format!("{rows} records are in {}.", settings.data_dir.display()))?;
+fn restore(settings: &Settings, file: &Path, word: OpenTurnsWord) -> Result<Exit, Undone> {
+    let rule = match word {
+        OpenTurnsWord::Fail => OpenTurns::Fail,
+        OpenTurnsWord::Keep => OpenTurns::Keep,
+    };
+    let restored = tokio::task::block_in_place(|| app::restore(settings, file, rule))?;
+    let Restored { records, open_turns } = restored;
+    say(&format!("{records} records are in {}.", settings.data_dir.display()))?;
+    if open_turns > 0 {
+        say(&match rule {
+            OpenTurns::Fail => format!(
+                "Turns that were open when the copy was made: {open_turns}. They may have been \
+                 answered since, so they are failed now: `larkspur events failed` lists them, \
+                 `larkspur events replay` does them again."
+            ),
+            OpenTurns::Keep => format!(
+                "Turns that were open when the copy was made: {open_turns}. The daemon goes on \
+                 with them; who was answered since may be answered a second time."
+            ),
+        })?;
+    }
     Ok(Exit::Done)
 }
 

@@ -5,7 +5,7 @@
 use super::failed::{FailedV1, failed_key};
 use super::flow::Gateway;
 use super::sessions::Job;
-use crate::base::{MessageId, Timestamp, TurnId};
+use crate::base::{MessageId, Timestamp, TurnId, Verdict};
 use crate::store::{Change, ClosingV1, InboxV1, Kept, ReceiptV1, StoreError};
 use crate::telemetry::Event;
 
@@ -38,6 +38,22 @@ impl Closed<'_> {
         changes.push(Change::CloseTurn { turn: *turn, receipt: Box::new(receipt) });
         Ok(changes)
     }
+}
+
+/// What ends a turn that nobody works on, as failed: it is kept, so that it can be done again.
+/// `sent`: the messages of its answer that are known to be there.
+///
+/// # Errors
+/// A record cannot be written as bytes.
+pub fn end_as_failed(
+    turn: TurnId,
+    row: &InboxV1,
+    reason: &str,
+    sent: Vec<MessageId>,
+    now: Timestamp,
+) -> Result<Vec<Change>, StoreError> {
+    let closing = ClosingV1 { verdict: Verdict::Failed, reason: reason.to_owned() };
+    Closed { turn, row, closing: &closing, sent }.changes(now)
 }
 
 impl Gateway {

@@ -1,9 +1,11 @@
+use std::path::Path;
+
 use tokio_util::sync::CancellationToken;
 
 use super::*;
 use crate::base::Faults;
 use crate::store::conformance::sample;
-use crate::store::{memory, open_sled, restore_sled};
+use crate::store::{memory, open_sled};
 use crate::task::TaskSet;
 
 fn tasks() -> TaskSet {
@@ -38,6 +40,11 @@ async fn sample_text() -> String {
     text
 }
 
+fn restore(data: &Path, text: &str) -> Result<u64, CopyError> {
+    let copy = |take: &mut dyn FnMut(Row) -> _| read_copy(&mut text.as_bytes(), take);
+    crate::store::restore_sled(data, copy, |_draft| Ok(())).map(|(rows, ())| rows)
+}
+
 fn read(text: &str) -> Result<u64, CopyError> {
     read_copy(&mut text.as_bytes(), &mut |_row| Ok(()))
 }
@@ -47,14 +54,14 @@ async fn what_is_restored_is_copied_byte_for_byte_as_it_was() {
     let text = sample_text().await;
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
-    let rows = restore_sled(&data, |take| read_copy(&mut text.as_bytes(), take)).unwrap();
+    let rows = restore(&data, &text).unwrap();
     assert_eq!(rows, 9, "the format and eight records");
     let store = open_sled(&data, tasks(), Faults::default()).unwrap();
     assert_eq!(text_of(&store).await, text);
     store.close().await;
     drop(store);
     assert!(!data.join("store.restored").exists());
-    let again = restore_sled(&data, |take| read_copy(&mut text.as_bytes(), take));
+    let again = restore(&data, &text);
     assert!(matches!(again, Err(CopyError::NotEmpty { .. })), "{again:?}");
 }
 
@@ -115,10 +122,15 @@ async fn a_restore_that_fails_leaves_the_folder_empty() {
     let text = sample_text().await;
     let cut = text.strip_suffix("}\n").unwrap();
     let folder = tempfile::tempdir().unwrap();
-    let failed = restore_sled(folder.path(), |take| read_copy(&mut cut.as_bytes(), take));
+    let failed = restore(folder.path(), cut);
     assert!(failed.is_err());
     assert!(!crate::store::holds_data(folder.path()));
-    assert!(restore_sled(folder.path(), |take| read_copy(&mut text.as_bytes(), take)).is_ok());
+    let copy = |take: &mut dyn FnMut(Row) -> _| read_copy(&mut text.as_bytes(), take);
+    let unfinished =
+        crate::store::restore_sled(folder.path(), copy, |_draft| Err::<(), _>(StoreError::Closed));
+    assert!(unfinished.is_err());
+    assert!(!crate::store::holds_data(folder.path()));
+    assert!(restore(folder.path(), &text).is_ok());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -129,7 +141,7 @@ async fn what_a_lost_store_left_does_not_speak_against_the_restored_one() {
     std::fs::create_dir(data.join("store")).unwrap();
     std::fs::write(data.join("store/acknowledged"), format!("{:020}\n", 9999)).unwrap();
     std::fs::write(data.join("store/db"), "").unwrap();
-    restore_sled(data, |take| read_copy(&mut text.as_bytes(), take)).unwrap();
+    restore(data, &text).unwrap();
     let store = open_sled(data, tasks(), Faults::default()).unwrap();
     assert_eq!(text_of(&store).await, text);
     store.close().await;

@@ -53,6 +53,8 @@ mod queue;
 #[cfg(test)]
 mod recalls;
 #[cfg(test)]
+mod restored;
+#[cfg(test)]
 mod retention;
 #[cfg(test)]
 mod slow;

@@ -22,14 +22,17 @@ pub fn holds_data(data_dir: &Path) -> bool {
     has_log || data_dir.join("format").exists() || data_dir.join("store.replaced").exists()
 }
 
-/// Fills the empty folder `data_dir` with what `copy` hands over. Blocking.
+/// Fills the empty folder `data_dir` with what `copy` hands over. Before that takes effect,
+/// `finish` may open the new store in the folder that it is given, and change it. Blocking.
 ///
 /// # Errors
-/// [`CopyError::NotEmpty`]; whatever `copy` and the store say. The folder is then as it was.
-pub fn restore_sled(
+/// [`CopyError::NotEmpty`]; whatever `copy`, `finish` and the store say. The folder is then as it
+/// was.
+pub fn restore_sled<T>(
     data_dir: &Path,
     copy: impl FnOnce(&mut dyn FnMut(Row) -> Result<(), StoreError>) -> Result<u64, CopyError>,
-) -> Result<u64, CopyError> {
+    finish: impl FnOnce(&Path) -> Result<T, StoreError>,
+) -> Result<(u64, T), CopyError> {
     if holds_data(data_dir) {
         return Err(CopyError::NotEmpty { folder: data_dir.display().to_string() });
     }
@@ -37,8 +40,9 @@ pub fn restore_sled(
     let draft = data_dir.join("store.restored");
     clear(&draft)?;
     let filled = fill(&draft, copy).and_then(|rows| {
+        let finished = finish(&draft)?;
         move_in(&folder, &draft, data_dir).map_err(refused)?;
-        Ok(rows)
+        Ok((rows, finished))
     });
     clear(&draft)?;
     drop(lock);
