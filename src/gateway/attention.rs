@@ -1,5 +1,6 @@
 //! What the gateway remembers of its chats while it runs: who talks to a bot, how often bots had
-//! the word, what was already said once. In memory and bounded; a restart forgets it.
+//! the word, what was already said once. In memory and bounded; a restart forgets it, but for the
+//! bots' own messages: `recovery.rs` reads those back.
 
 use std::time::Duration;
 
@@ -15,6 +16,8 @@ const LATE_NOTICE_EVERY: Duration = Duration::from_secs(10 * 60);
 const REMEMBERED_MAX: usize = 10_000;
 /// How many of the bots' own messages are remembered.
 const SPOKEN_MAX: usize = 50_000;
+/// Of these so many are kept for certain; a start reads no more.
+pub(super) const SPOKEN_KEPT: usize = SPOKEN_MAX / 2;
 
 /// The place of a talk: bot, chat, thread, person.
 type Talk = (BotName, ChatId, Option<String>, UserId);

@@ -12,12 +12,13 @@ use crate::envelope::{
     Relation, ReplyFn, Tone,
 };
 use crate::gateway::failed::{FailedV1, failed_key};
+use crate::gateway::plan::planned_closing;
 use crate::gateway::why::happened_in;
 use crate::gateway::{AdmissionRules, InDoubt, SessionScope};
 use crate::llm::OfflineModel;
 use crate::store::{
-    Batch, Direction, Engine, Found, Kept, KeyRange, KvStore, MemoryEngine, ReceiptV1, Standing,
-    StoreError, Visit,
+    Batch, ClosingV1, Direction, Engine, Found, Kept, KeyRange, KvStore, MemoryEngine, ReceiptV1,
+    Standing, StoreError, Visit,
 };
 use crate::tools::{Tier, ToolRegistry};
 
@@ -399,4 +400,21 @@ async fn what_is_taken_back_before_the_run_is_left_out_of_what_is_answered_as_on
     }
     gateway.end_if_withdrawn(&job);
     assert!(job.stop.is_ended());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_turn_that_is_still_open_said_is_known_at_start_as_the_bots_own() {
+    let gateway = gateway(&Arc::new(Mouth::default()));
+    let (turn, row) = (gateway.next_turn(), row_of_somebody(&gateway, "m1"));
+    let bot = Arc::clone(&gateway.shared.bots[&row.bot]);
+    let closing = ClosingV1 { verdict: Verdict::Answered, reason: String::new() };
+    let (row, changes) = planned_closing(&bot, turn, row, closing, "hello");
+    gateway.shared.store.commit(changes).await.unwrap();
+    let (part, mut send) = gateway.shared.store.sends(turn).await.unwrap().remove(0);
+    send.delivered_id = Some("om_out".to_owned());
+    gateway.put_send(turn, part, &send).await.unwrap();
+    let out = MessageId::new("om_out");
+    assert!(gateway.withdrawn(&row.bot, &out).is_none());
+    gateway.restore_spoken(&[(turn, row.clone())]).await.unwrap();
+    assert_eq!(gateway.withdrawn(&row.bot, &out).unwrap().verdict, Verdict::Filtered);
 }

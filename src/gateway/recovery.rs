@@ -2,14 +2,19 @@
 
 use std::time::Duration;
 
+use super::attention::SPOKEN_KEPT;
 use super::flow::Gateway;
 use super::sessions::Job;
 use super::stop::Stop;
-use crate::store::{Lane, StoreError};
+use crate::base::{MessageId, TurnId};
+use crate::store::{InboxV1, Lane, StoreError};
 use crate::telemetry::Event;
 
 /// Work for a bot that is not there is kept for so long after it was accepted.
 const ABSENT_BOT_PATIENCE: Duration = Duration::from_secs(7 * 24 * 3600);
+/// The platform repeats events for more than seven hours, so that much later it may still tell of
+/// a message of the bot; and an answer may be sent a day after its question.
+const SPOKEN_SINCE: Duration = Duration::from_secs((8 + 24) * 3600);
 
 impl Gateway {
     /// Takes up all open turns in the order of their acceptance. Called once, before the first
@@ -27,6 +32,7 @@ impl Gateway {
         self.restore_waiting().await?;
         let (mut lines, mut aside, mut turns) = (Vec::new(), Vec::new(), 0);
         let open = self.shared.store.open_turns().await?;
+        self.restore_spoken(&open.rows).await?;
         for (turn, row) in open.rows {
             let age = self.shared.clock.now().since(row.accepted_at);
             if !self.shared.bots.contains_key(&row.bot) && age < ABSENT_BOT_PATIENCE {
@@ -58,5 +64,28 @@ impl Gateway {
             Event::Recovered { turns }.emit();
         }
         Ok(open.unreadable)
+    }
+
+    /// Remembers what the bots said before the start: the platform may tell of it again, as of
+    /// somebody's message.
+    pub(super) async fn restore_spoken(
+        &self,
+        open: &[(TurnId, InboxV1)],
+    ) -> Result<(), StoreError> {
+        let Self { shared } = self;
+        let since = shared.clock.now().before(SPOKEN_SINCE);
+        let sent = shared.store.sent_since(since, SPOKEN_KEPT).await?;
+        // The newest last, so that it is forgotten last.
+        for (bot, message) in sent.into_iter().rev() {
+            shared.attention.spoke(&bot, message);
+        }
+        for (turn, row) in open.iter().filter(|(_, row)| row.closing.is_some()) {
+            // What cannot be read is found out, and told, when the turn goes on.
+            let sends = shared.store.sends(*turn).await.unwrap_or_default();
+            for id in sends.into_iter().filter_map(|(_part, send)| send.delivered_id) {
+                shared.attention.spoke(&row.bot, MessageId::new(id));
+            }
+        }
+        Ok(())
     }
 }

@@ -28,7 +28,7 @@ pub use expiry::{
 };
 pub use finding::{
     a_message_is_found_by_its_trigger_and_by_its_answer, an_id_is_not_found_in_a_longer_one,
-    notes_are_found_the_newest_first,
+    notes_are_found_the_newest_first, what_was_sent_since_is_told_the_newest_first,
 };
 pub use model::random_operations_agree_with_a_model;
 pub use turns::{
@@ -66,6 +66,7 @@ macro_rules! store_conformance {
             closing_in_the_batch_that_fills_the_turn_leaves_nothing,
             a_message_is_found_by_its_trigger_and_by_its_answer,
             an_id_is_not_found_in_a_longer_one,
+            what_was_sent_since_is_told_the_newest_first,
             a_ledger_row_is_replaced_by_the_same_decision,
             a_session_comes_back_as_it_was,
             large_values_come_back_grow_and_shrink,

@@ -46,7 +46,7 @@ use super::expiry::{Expired, ExpiryStep};
 use super::kept::Shelf;
 use super::port::{Acceptance, Change, Found, OpenTurns, Store, StoreError};
 use super::record::{LedgerV1, NoteV1, SendV1, SessionV1};
-use crate::base::{Faults, MessageId, SessionKey, TurnId};
+use crate::base::{BotName, Faults, MessageId, SessionKey, Timestamp, TurnId};
 use crate::envelope::DedupKey;
 use crate::task::TaskSet;
 use crate::telemetry::Event;
@@ -271,6 +271,14 @@ impl<E: Engine> Store for KvStore<E> {
         let message = message.clone();
         let next_note = self.next_note.load(Ordering::Relaxed);
         self.read("find", move |engine| read::find(engine, &message, next_note)).await
+    }
+
+    async fn sent_since(
+        &self,
+        since: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<(BotName, MessageId)>, StoreError> {
+        self.read("sent_since", move |engine| read::sent_since(engine, since, limit)).await
     }
 
     fn is_accepting(&self) -> bool {

@@ -6,7 +6,7 @@ use super::copy::Snapshot;
 use super::expiry::{Expired, ExpiryStep};
 use super::kept::Shelf;
 use super::record::{InboxV1, LedgerV1, NoteV1, ReceiptV1, SendV1, SessionV1};
-use crate::base::{Disposition, MessageId, SessionKey, TurnId};
+use crate::base::{BotName, Disposition, MessageId, SessionKey, Timestamp, TurnId};
 use crate::envelope::DedupKey;
 
 /// One change. Changes of one call take effect together or not at all.
@@ -230,6 +230,15 @@ pub trait Store: Send + Sync {
     /// turn, or of an answer to it. Walks the records, so it is for questions, not for the path
     /// of a message.
     async fn find(&self, message: &MessageId) -> Result<Option<Found>, StoreError>;
+
+    /// The messages that closed turns were answered with, and by which bot, the newest turn first:
+    /// of turns that were accepted at `since` or later. Turns and messages together are at most
+    /// `limit` (and the messages of one turn more).
+    async fn sent_since(
+        &self,
+        since: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<(BotName, MessageId)>, StoreError>;
 
     /// Whether the last write worked; `true` before the first.
     fn is_accepting(&self) -> bool;

@@ -1,7 +1,7 @@
 //! What is known of a message.
 
 use super::{Subject, done, sample};
-use crate::base::MessageId;
+use crate::base::{MessageId, Timestamp, TurnId};
 use crate::store::Found;
 
 /// A message is known as the start of an open or closed turn, or as an answer of a closed one.
@@ -58,5 +58,35 @@ pub async fn notes_are_found_the_newest_first(subject: &impl Subject) {
     done(store.commit(vec![sample::close(sample::turn(1), &["om_1"])]).await);
     let found = done(store.find(&MessageId::new("om_1")).await);
     assert!(matches!(found, Some(Found::Closed(..))), "{found:?}");
+    store.close().await;
+}
+
+/// What the bots said is told from the newest turn on, of late turns alone, and not without end.
+pub async fn what_was_sent_since_is_told_the_newest_first(subject: &impl Subject) {
+    let store = done(subject.open());
+    let at = |millis: u64, number: u8| {
+        let [_, _, time @ ..] = millis.to_be_bytes();
+        let mut bytes = [number; 16];
+        bytes.iter_mut().zip(time).for_each(|(byte, of_time)| *byte = of_time);
+        TurnId::from_bytes(bytes)
+    };
+    for (turn, sent) in [
+        (at(999, 9), &["om_old"][..]),
+        (at(1000, 0), &["om_a", "om_b"]),
+        (at(1001, 1), &[]),
+        (at(2000, 2), &["om_c"]),
+    ] {
+        done(store.commit(vec![sample::close(turn, sent)]).await);
+    }
+    // An open turn has no receipt yet.
+    done(store.commit(vec![sample::inbox(at(3000, 3))]).await);
+    let sent = async |limit: usize| -> Vec<String> {
+        let sent = done(store.sent_since(Timestamp::from_millis(1000), limit).await);
+        assert!(sent.iter().all(|(bot, _)| bot.as_str() == "assistant"));
+        sent.into_iter().map(|(_, message)| message.to_string()).collect()
+    };
+    assert_eq!(sent(100).await, ["om_c", "om_a", "om_b"]);
+    assert_eq!(sent(2).await, ["om_c"], "a turn counts, and so does its message");
+    assert_eq!(sent(4).await, ["om_c", "om_a", "om_b"], "a turn is not told in parts");
     store.close().await;
 }

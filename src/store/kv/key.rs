@@ -67,8 +67,17 @@ pub(super) fn at_time(kind: u8, at: Timestamp) -> Vec<u8> {
 /// The keys of a kind whose turns were accepted before `at`: the id of a turn begins with that
 /// time, in 48 bits.
 pub(super) fn turns_before(kind: u8, at: Timestamp) -> KeyRange {
+    KeyRange { start: vec![kind], end: first_turn(kind, at) }
+}
+
+/// The keys of a kind whose turns were accepted at `at` or later.
+pub(super) fn turns_since(kind: u8, at: Timestamp) -> KeyRange {
+    KeyRange { start: first_turn(kind, at), end: all(kind).end }
+}
+
+fn first_turn(kind: u8, at: Timestamp) -> Vec<u8> {
     let [_, _, time @ ..] = at.as_millis().to_be_bytes();
-    KeyRange { start: vec![kind], end: join(kind, &[&time]) }
+    join(kind, &[&time])
 }
 
 /// All keys of a kind.

@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use super::check::name_of;
 use super::engine::{Direction, Engine, KeyRange};
 use super::{NOTES_MAX, key, value};
-use crate::base::{MessageId, SessionKey, Timestamp, TurnId};
+use crate::base::{BotName, MessageId, SessionKey, Timestamp, TurnId};
 use crate::store::kept::Shelf;
 use crate::store::port::{Found, OpenTurns, StoreError};
 use crate::store::record::{InboxV1, LedgerV1, NoteV1, ReceiptV1, SendV1, SessionV1};
@@ -135,6 +135,27 @@ pub(super) fn find(
         }
     }
     Ok(None)
+}
+
+/// What the newest turns were answered with; see [`Store::sent_since`](crate::store::Store).
+pub(super) fn sent_since(
+    engine: &impl Engine,
+    since: Timestamp,
+    limit: usize,
+) -> Result<Vec<(BotName, MessageId)>, StoreError> {
+    let mut sent = Vec::new();
+    let mut turns = 0_usize;
+    let range = key::turns_since(key::RECEIPT, since);
+    engine.scan(&range, Direction::Backward, &mut |_key, bytes| {
+        turns += 1;
+        // One that cannot be read says nothing, and must not keep the daemon from starting.
+        if let Ok(ReceiptV1 { bot, sent: of_turn, .. }) = value::decode("receipt", bytes) {
+            sent.extend(of_turn.into_iter().map(|message| (bot.clone(), message)));
+        }
+        let is_enough = turns + sent.len() >= limit;
+        if is_enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    })?;
+    Ok(sent)
 }
 
 /// The slot behind the newest note; 0 without notes.

@@ -133,6 +133,33 @@ async fn p042_what_the_bot_sent_is_its_own_whoever_is_said_to_have_sent_it() {
     assert_eq!(text(&stage.why(&out), "verdict"), "answered", "it is known as the answer it is");
 }
 
+/// The same when the echo comes, or comes again, after a restart hours later.
+#[tokio::test(flavor = "multi_thread")]
+async fn p042_what_the_bot_sent_before_a_restart_is_its_own_still() {
+    let mut stage = Stage::new().await;
+    let chat = stage.sim.p2p("ann").chat_id;
+    let question = stage.sim.says("ann", &chat, "hello").unwrap();
+    let out = stage.answers(&question).await.remove(0).message_id;
+    stage.verdict(&question, "answered").await;
+    for hours in [0, 7] {
+        stage.sim.advance(Duration::from_secs(hours * 3600));
+        stage.kill();
+        let offset = (hours * 3_600_000).to_string();
+        stage.start(&[("LARKSPUR_CLOCK_OFFSET_MS", &offset)]).await;
+        let patch = json!({"event": {
+            "sender": {"sender_type": "user"},
+            "message": {"message_id": out},
+        }});
+        stage.sim.say(&Say::new("ann", &chat, "answer to: hello").with_overrides(patch)).unwrap();
+        let now = format!("{hours} hours later");
+        let last = stage.sim.says("ann", &chat, &now).unwrap();
+        assert_eq!(stage.answer(&last).await, format!("answer to: {now}"));
+    }
+    assert_eq!(bot_lines(&stage, &chat).len(), 3);
+    assert_eq!(stage.model.requests().len(), 3);
+    assert!(stage.sim.pushes().iter().all(PushRecord::delivered));
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn p002_a_message_is_remembered_for_longer_than_the_platform_retries_across_restarts() {
     let mut stage = Stage::new().await;
