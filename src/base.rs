@@ -15,7 +15,7 @@ pub mod retry;
 pub mod secret;
 pub mod verdict;
 
-pub use catalogue::{AboutFiles, Aside, Locale, Say};
+pub use catalogue::{AboutFiles, Aside, Locale, Say, Undelivered};
 pub use clock::{Clock, ManualClock, SystemClock, Timestamp};
 pub use fault::Faults;
 pub use id::{BotName, ChatId, MessageId, SessionKey, TurnId, UserId};

@@ -16,6 +16,7 @@ mod deliver;
 mod doubt;
 mod failed;
 mod flow;
+mod instead;
 mod journal;
 mod late;
 mod lookups;

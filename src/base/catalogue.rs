@@ -6,6 +6,7 @@
 mod aside;
 mod door;
 mod files;
+mod undelivered;
 
 use std::time::Duration;
 
@@ -14,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 pub use door::DoorSay;
 pub use files::AboutFiles;
+pub use undelivered::Undelivered;
 
 use super::verdict::Verdict;
 
@@ -143,6 +145,8 @@ pub enum Say {
         /// How many characters are missing.
         chars: usize,
     },
+    /// In the place of what the platform refused.
+    Undelivered(Undelivered),
     /// In front of an answer that may have been sent before.
     PossiblyRepeated,
     /// The offline answerer found recipes.
@@ -205,6 +209,7 @@ impl Say {
             Self::AnswerCut { chars } => {
                 format!("（回答太长：后面还有 {chars} 个字没有发送。可以让我分段继续。）")
             }
+            Self::Undelivered(undelivered) => undelivered.zh(),
             Self::PossiblyRepeated => "（这条消息可能重复发送）".to_owned(),
             Self::OfflineInstead => "（模型暂时不可用，以下内容直接来自知识库。）".to_owned(),
             Self::OfflineFound => "在知识库中找到以下内容：".to_owned(),
@@ -270,6 +275,7 @@ impl Say {
                 "(The answer is too long: {chars} more characters were not sent. Ask me to go on \
                  in pieces.)"
             ),
+            Self::Undelivered(undelivered) => undelivered.en(),
             Self::PossiblyRepeated => "(This message may be a repetition.)".to_owned(),
             Self::OfflineInstead => {
                 "(The model is not available at the moment; this is from the knowledge base alone.)"

@@ -44,6 +44,7 @@ impl Outlet for TerminalOutlet {
             disposition: Disposition::Reject,
             code: None,
             target_gone: false,
+            content_refused: false,
             text: "the terminal is gone".to_owned(),
         })?;
         Ok(Delivered { id: delivery.uuid.clone() })

@@ -8,6 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::bot::BotRuntime;
 use super::flow::Gateway;
+use super::instead::{gap, leave_out, told};
 use super::settle::{Part, Way, is_settled};
 use super::turn::TurnError;
 use crate::base::limit::ellipsis;
@@ -44,13 +45,18 @@ impl Gateway {
             lookup: sending.bot.lookups.get(&channel).map(Arc::clone),
         });
         let (mut settled, mut sent) = (Vec::<SendV1>::new(), Vec::new());
-        for (number, mut send) in self.shared.store.sends(sending.turn).await? {
+        let sends = self.shared.store.sends(sending.turn).await?;
+        let of = sends.len();
+        for (number, mut send) in sends {
             let was_settled = is_settled(&send);
             if !was_settled {
-                let mut part = Part { number, send: &mut send, earlier: &settled };
-                match &way {
-                    Some(way) => self.settle(sending, way, &mut part).await?,
-                    None => abandon_without_way(&mut send),
+                match (&way, settled.iter().find_map(gap)) {
+                    (_, Some(cause)) => leave_out(&mut send, cause),
+                    (Some(way), None) => {
+                        let mut part = Part { number, of, send: &mut send, earlier: &settled };
+                        self.settle(sending, way, &mut part).await?;
+                    }
+                    (None, None) => abandon_without_way(&mut send),
                 }
             }
             if let Some(id) = &send.delivered_id {
@@ -92,11 +98,12 @@ fn closing(planned: ClosingV1, sends: &[SendV1]) -> ClosingV1 {
         if let Some(verdict) = verdict(send)
             && badness(verdict) > badness(worst.verdict)
         {
-            worst = ClosingV1 { verdict, reason: send.reason.clone() };
+            let reason = told(send).next().unwrap_or_default().to_owned();
+            worst = ClosingV1 { verdict, reason };
         }
     }
     let mut reasons: Vec<&str> = Vec::new();
-    let notes = sends.iter().map(|send| send.reason.as_str());
+    let notes = sends.iter().flat_map(told);
     for reason in std::iter::once(worst.reason.as_str()).chain(notes) {
         if !reason.is_empty() && !reasons.contains(&reason) {
             reasons.push(reason);
@@ -108,6 +115,9 @@ fn closing(planned: ClosingV1, sends: &[SendV1]) -> ClosingV1 {
 
 /// The verdict on a send that did not arrive for certain.
 const fn verdict(send: &SendV1) -> Option<Verdict> {
+    if send.refused.is_some() {
+        return Some(Verdict::Failed);
+    }
     match (send.state, send.cause) {
         (SendState::Planned | SendState::InFlight | SendState::Confirmed, _) => None,
         (SendState::InDoubt, _) => Some(Verdict::InDoubt),
@@ -154,6 +164,7 @@ mod tests {
             reason: reason.to_owned(),
             cause,
             repeats: 0,
+            refused: None,
         }
     }
 

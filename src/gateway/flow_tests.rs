@@ -82,6 +82,7 @@ impl Outlet for Mouth {
                 disposition: Disposition::Retry { after: Some(Duration::from_millis(400)) },
                 code: None,
                 target_gone: false,
+                content_refused: false,
                 text: "no connection".to_owned(),
             });
         }

@@ -290,5 +290,6 @@ fn planned_send(turn: TurnId, part: u16, destination: &Destination, text: String
         reason: String::new(),
         cause: None,
         repeats: 0,
+        refused: None,
     }
 }

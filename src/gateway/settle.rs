@@ -12,6 +12,7 @@ use super::bot::InDoubt;
 use super::deliver::Sending;
 use super::doubt::{Anchor, Resolution, Said, Sought, Wanted, earliest, resolve, seek};
 use super::flow::Gateway;
+use super::instead::{Refusal, refused};
 use super::turn::TurnError;
 use crate::base::{Backoff, Disposition, MessageId, Say, Timestamp};
 use crate::envelope::{
@@ -40,6 +41,8 @@ pub(super) struct Way {
 /// One send of an answer, and those before it.
 pub(super) struct Part<'a> {
     pub(super) number: u16,
+    /// How many there are in all.
+    pub(super) of: usize,
     pub(super) send: &'a mut SendV1,
     /// All settled.
     pub(super) earlier: &'a [SendV1],
@@ -72,7 +75,7 @@ impl Gateway {
                 stop(part.send);
                 None
             } else if self.is_past_the_uuid(part.send) {
-                self.clear_up(sending, way, part, &mut failures, Refusal::NONE).await
+                self.clear_up(sending, way, part, &mut failures, Tried::NONE).await
             } else {
                 self.try_once(sending, way, part, &mut failures).await?
             };
@@ -122,14 +125,18 @@ impl Gateway {
             }
             Next::LookUp(said) => {
                 let reason = in_words(&error);
-                let refusal = Refusal { said, reason: &reason };
-                Ok(self.clear_up(sending, way, part, failures, refusal).await)
+                let refusal = Refusal { for_content: error.content_refused, reason: &reason };
+                Ok(self.clear_up(sending, way, part, failures, Tried { said, refusal }).await)
             }
             Next::Abandon(cause) => {
                 Event::SendAbandoned { turn, error: &error }.emit();
-                let given_up = if cause == SendCause::GivenUp { "given up after " } else { "" };
-                let reason = format!("{given_up}{}", in_words(&error));
-                end(part.send, SendState::Abandoned, cause, reason);
+                let reason = in_words(&error);
+                if cause == SendCause::GivenUp {
+                    end(part.send, SendState::Abandoned, cause, format!("given up after {reason}"));
+                } else {
+                    let for_content = error.content_refused;
+                    refused(sending, part, Refusal { for_content, reason: &reason });
+                }
                 Ok(None)
             }
         }
@@ -177,7 +184,7 @@ impl Gateway {
         way: &Way,
         part: &mut Part<'_>,
         failures: &mut u32,
-        refusal: Refusal<'_>,
+        tried: Tried<'_>,
     ) -> Option<Duration> {
         let sought = match look_up(way, sending, part).await {
             Ok(sought) => sought,
@@ -194,17 +201,17 @@ impl Gateway {
                 }
             }
         };
-        let resolution = resolve(sought, refusal.said, sending.bot.in_doubt, part.send.repeats);
-        if refusal.said == Said::TargetGone {
+        let resolution = resolve(sought, tried.said, sending.bot.in_doubt, part.send.repeats);
+        if tried.said == Said::TargetGone {
             detach(part.send);
         }
-        apply(sending, part, resolution, refusal.reason);
+        apply(sending, part, resolution, tried.refusal);
         None
     }
 }
 
 /// Does what a look-up leads to.
-fn apply(sending: &Sending<'_>, part: &mut Part<'_>, resolution: Resolution, refused: &str) {
+fn apply(sending: &Sending<'_>, part: &mut Part<'_>, resolution: Resolution, refusal: Refusal<'_>) {
     let send = &mut *part.send;
     match resolution {
         Resolution::Confirm(id) => {
@@ -212,9 +219,7 @@ fn apply(sending: &Sending<'_>, part: &mut Part<'_>, resolution: Resolution, ref
             send.delivered_id = Some(id.as_str().to_owned());
             "it was in doubt and is found in the chat".clone_into(&mut send.reason);
         }
-        Resolution::Refused => {
-            end(send, SendState::Abandoned, SendCause::Refused, refused.to_owned());
-        }
+        Resolution::Refused => refused(sending, part, refusal),
         Resolution::SendAnew => {
             send_again(sending, part);
             "it was in doubt, did not stand in the chat and was sent again"
@@ -234,9 +239,12 @@ fn apply(sending: &Sending<'_>, part: &mut Part<'_>, resolution: Resolution, ref
                 InDoubt::Drop => " (in_doubt = \"drop\")",
                 InDoubt::Resend => "",
             };
-            let refused = if refused.is_empty() { String::new() } else { format!(" ({refused})") };
+            let words = match refusal.reason {
+                "" => String::new(),
+                reason => format!(" ({reason})"),
+            };
             let reason = format!(
-                "it may have arrived and is not sent again{rule}{refused}; the chat does not \
+                "it may have arrived and is not sent again{rule}{words}; the chat does not \
                  tell: {why}"
             );
             end(send, SendState::InDoubt, SendCause::Unconfirmed, reason);
@@ -246,13 +254,14 @@ fn apply(sending: &Sending<'_>, part: &mut Part<'_>, resolution: Resolution, ref
 
 /// Why a doubtful send is looked up.
 #[derive(Clone, Copy)]
-struct Refusal<'a> {
+struct Tried<'a> {
     said: Said,
-    reason: &'a str,
+    refusal: Refusal<'a>,
 }
 
-impl Refusal<'_> {
-    const NONE: Refusal<'static> = Refusal { said: Said::Nothing, reason: "" };
+impl Tried<'_> {
+    const NONE: Tried<'static> =
+        Tried { said: Said::Nothing, refusal: Refusal { for_content: false, reason: "" } };
 }
 
 fn after_failure(error: &DeliverError, send: &SendV1, age: Duration, failures: u32) -> Next {
@@ -292,7 +301,7 @@ pub(super) const fn is_settled(send: &SendV1) -> bool {
     }
 }
 
-fn end(send: &mut SendV1, state: SendState, cause: SendCause, reason: String) {
+pub(super) fn end(send: &mut SendV1, state: SendState, cause: SendCause, reason: String) {
     send.state = state;
     send.cause = Some(cause);
     send.reason = reason;
@@ -328,7 +337,8 @@ fn send_again(sending: &Sending<'_>, part: &mut Part<'_>) {
     let send = &mut *part.send;
     send.repeats = send.repeats.saturating_add(1);
     let again = if send.repeats == 1 { String::new() } else { send.repeats.to_string() };
-    send.uuid = format!("{}-{}r{again}", sending.turn.simple(), part.number);
+    let sentence = if send.refused.is_some() { "s" } else { "" };
+    send.uuid = format!("{}-{}{sentence}r{again}", sending.turn.simple(), part.number);
     send.doubtful = false;
     as_if_untried(send);
 }

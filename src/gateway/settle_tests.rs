@@ -19,6 +19,7 @@ fn send(doubtful: bool) -> SendV1 {
         reason: String::new(),
         cause: None,
         repeats: 0,
+        refused: None,
     }
 }
 
@@ -28,6 +29,7 @@ fn error(disposition: Disposition, target_gone: bool) -> DeliverError {
         disposition,
         code: Some(7),
         target_gone,
+        content_refused: false,
         text: "no".to_owned(),
     }
 }

@@ -144,6 +144,9 @@ pub struct SendV1 {
     /// How often it was sent again under another key, after a look-up or a doubt.
     #[serde(default)]
     pub repeats: u8,
+    /// Why what it said first was refused for good; then it holds the sentence in that place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<String>,
 }
 
 /// A conversation.

@@ -64,6 +64,8 @@ mod stage;
 #[cfg(test)]
 mod talk;
 #[cfg(test)]
+mod undelivered;
+#[cfg(test)]
 mod usage;
 #[cfg(test)]
 mod verdicts;

@@ -66,7 +66,9 @@ fn every_row_of_the_code_table_says_what_to_do() {
             Meaning::Slower => (retry, Certainty::NotSent),
             Meaning::InFlight => (retry, Certainty::MayHaveBeenSent),
             Meaning::Token | Meaning::App => (Disposition::Fatal, Certainty::NotSent),
-            Meaning::Gone | Meaning::Never => (Disposition::Reject, Certainty::NotSent),
+            Meaning::Gone | Meaning::Content | Meaning::Never => {
+                (Disposition::Reject, Certainty::NotSent)
+            }
         };
         assert_eq!(error.disposition(), disposition, "{}", row.code);
         assert_eq!(error.certainty(), certainty, "{}", row.code);
@@ -212,6 +214,30 @@ fn that_an_answers_target_is_gone_is_known_by_code_and_by_words() {
     for (endpoint, status, code, message, gone) in table {
         let error = said(endpoint, status, code, message);
         assert_eq!(error.is_target_gone(), gone, "{endpoint:?} {status} {code:?} {message}");
+    }
+}
+
+#[test]
+fn other_words_may_pass_only_where_these_words_are_refused() {
+    let words = "The message was withdrawn.";
+    let table = [
+        (400, Some(230_022), "", true),
+        (400, Some(99_992_402), "", true),
+        (400, Some(424_242), "", true),
+        // What it answers is gone, and the words say so.
+        (400, Some(424_242), words, false),
+        (500, Some(230_022), "", false),
+        (400, Some(230_035), "", false),
+        (400, Some(99_991_672), "", false),
+        (400, Some(230_011), "", false),
+        (400, None, "bad", false),
+    ];
+    for (status, code, message, expected) in table {
+        let error = ApiError {
+            failure: Failure::Refused { code, message: message.to_owned() },
+            ..refused(Endpoint::Reply, status, code)
+        };
+        assert_eq!(error.is_content_refused(), expected, "{status} {code:?} {message}");
     }
 }
 

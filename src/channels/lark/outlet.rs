@@ -44,6 +44,7 @@ impl Outlet for LarkOutlet {
             disposition: Disposition::Retry { after: None },
             code: None,
             target_gone: false,
+            content_refused: false,
             text: format!("no Lark bot named {} runs here", delivery.bot),
         })?;
         let id = carry_out(bot.api(), &delivery.operation, &delivery.uuid)
@@ -143,6 +144,7 @@ fn deliver_error(error: &ApiError) -> DeliverError {
         disposition: error.disposition(),
         code: error.code(),
         target_gone: error.is_target_gone(),
+        content_refused: error.is_content_refused(),
         text: error.to_string(),
     }
 }

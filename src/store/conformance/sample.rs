@@ -62,6 +62,7 @@ pub(in crate::store) fn send_record(text: &str) -> SendV1 {
         doubtful: false,
         cause: None,
         repeats: 0,
+        refused: None,
         delivered_id: None,
         reason: String::new(),
     }

@@ -16,6 +16,8 @@ pub(super) enum Meaning {
     App,
     /// What the request is about does not exist any more.
     Gone,
+    /// What the message says, or how it is written, is not taken.
+    Content,
     /// This request will never succeed.
     Never,
 }
@@ -55,8 +57,8 @@ pub(super) const ROWS: [Row; 46] = [
     row(99_991_679, Meaning::App, ANY),     // 4: the user lacks a scope
     row(99_992_351, Meaning::Never, ANY),   // 4: open_id unknown
     row(99_992_361, Meaning::Never, ANY),   // 4: open_id of another app
-    row(99_992_402, Meaning::Never, ANY),   // 4: field validation failed
-    row(230_001, Meaning::Never, ANY),      // 5.4: bad parameter
+    row(99_992_402, Meaning::Content, ANY),   // 4: field validation failed
+    row(230_001, Meaning::Content, ANY),      // 5.4: bad parameter
     row(230_002, Meaning::Never, ANY),      // 5.4: bot not in the group
     row(230_006, Meaning::App, ANY),        // 5.4: bot capability not enabled
     row(230_011, Meaning::Gone, ANY),       // 5.4: message recalled
@@ -65,10 +67,10 @@ pub(super) const ROWS: [Row; 46] = [
     row(230_018, Meaning::Never, ANY),      // 5.4: forbidden by group settings
     row(230_019, Meaning::Gone, SENDS),     // 5.4: topic does not exist
     row(230_020, Meaning::Slower, ANY),     // 5.3: rate limit of the messages
-    row(230_022, Meaning::Never, ANY),      // 5.4: sensitive content
-    row(230_025, Meaning::Never, ANY),      // 5.4: too long
+    row(230_022, Meaning::Content, ANY),      // 5.4: sensitive content
+    row(230_025, Meaning::Content, ANY),      // 5.4: too long
     row(230_027, Meaning::Never, ANY),      // 5.4: missing permission, may hold for one chat only
-    row(230_028, Meaning::Never, ANY),      // 5.4: stopped by data loss prevention
+    row(230_028, Meaning::Content, ANY),      // 5.4: stopped by data loss prevention
     row(230_029, Meaning::Never, ANY),      // 5.4: user resigned
     row(230_034, Meaning::Never, ANY),      // 5.4: receive_id invalid for its type
     row(230_035, Meaning::Never, ANY),      // 5.4: no right to send

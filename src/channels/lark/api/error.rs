@@ -92,7 +92,9 @@ impl ApiError {
             (Some(Meaning::Token | Meaning::App), _) | (None, Some(401 | 407)) => {
                 Disposition::Fatal
             }
-            (Some(Meaning::Gone | Meaning::Never) | None, _) => Disposition::Reject,
+            (Some(Meaning::Gone | Meaning::Content | Meaning::Never) | None, _) => {
+                Disposition::Reject
+            }
         }
     }
 
@@ -141,6 +143,14 @@ impl ApiError {
             !code.is_some_and(is_known) && !self.is_server_failure() && self.status != Some(429);
         let words = message.to_ascii_lowercase();
         self.is_gone() || (says_nothing_else && GONE_WORDS.iter().any(|gone| words.contains(gone)))
+    }
+
+    /// Whether a message is refused for what it says. A code that the table does not know may mean
+    /// that, too; all that is known to speak of the chat, the app or the person does not.
+    pub(in crate::channels::lark) fn is_content_refused(&self) -> bool {
+        let is_unknown = self.code().is_some_and(|code| !is_known(code));
+        let may_be = is_unknown || self.meaning() == Some(Meaning::Content);
+        may_be && self.disposition() == Disposition::Reject && !self.is_target_gone()
     }
 
     /// How long nothing more of the kind should be sent, if the platform wants it slower.

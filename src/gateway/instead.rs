@@ -1,0 +1,69 @@
+//! An answer that the other side does not take, or not whole: nobody is to be left without a word,
+//! and nobody is to read on over a gap that does not show.
+//!
+//! A message that is refused for what it says becomes, once, a sentence that says so. It keeps its
+//! place among the answer's messages, so a crash finds either the one or the other, and has a key
+//! of its own. Behind a message that never arrived and has no such sentence, nothing more is sent.
+
+use super::deliver::Sending;
+use super::settle::{Part, end};
+use crate::base::{Say, Undelivered};
+use crate::envelope::Operation;
+use crate::store::{SendCause, SendState, SendV1};
+
+/// Of a part whose place a sentence took.
+const SAID_SO: &str = "a sentence in its place says so";
+
+/// A refusal for good.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Refusal<'a> {
+    /// Whether it is for what the message says.
+    pub(super) for_content: bool,
+    /// Why.
+    pub(super) reason: &'a str,
+}
+
+/// A message is refused for good: a sentence takes its place, or it is given up.
+pub(super) fn refused(sending: &Sending<'_>, part: &mut Part<'_>, refusal: Refusal<'_>) {
+    let reference = sending.turn.to_string();
+    let (number, of) = (usize::from(part.number) + 1, part.of);
+    let (say, what) = if of == 1 {
+        (Undelivered::Answer { reference }, "the answer".to_owned())
+    } else {
+        (Undelivered::Part { number, of, reference }, format!("part {number} of {of}"))
+    };
+    let send = &mut *part.send;
+    match &mut send.operation {
+        Operation::Create { text, .. } | Operation::Reply { text, .. }
+            if refusal.for_content && send.refused.is_none() =>
+        {
+            *text = Say::Undelivered(say).text(sending.bot.locale);
+            send.refused = Some(format!("{what} was refused: {}", refusal.reason));
+            send.uuid = format!("{}-{}s", sending.turn.simple(), part.number);
+            send.state = SendState::Planned;
+            (send.first_try_at, send.doubtful, send.repeats) = (None, false, 0);
+            send.reason.clear();
+        }
+        _ => end(send, SendState::Abandoned, SendCause::Refused, refusal.reason.to_owned()),
+    }
+}
+
+/// Why nothing is sent behind a message, if that is so. (Whoever stopped one stopped all, and
+/// whether one in doubt is there is not known.)
+pub(super) fn gap(send: &SendV1) -> Option<SendCause> {
+    let is_gap = matches!(send.cause, Some(SendCause::Refused | SendCause::GivenUp));
+    send.cause.filter(|_| is_gap && send.state == SendState::Abandoned)
+}
+
+/// Leaves a message unsent behind a gap.
+pub(super) fn leave_out(send: &mut SendV1, cause: SendCause) {
+    let reason = "the rest was not sent, since a part before it did not arrive";
+    end(send, SendState::Abandoned, cause, reason.to_owned());
+}
+
+/// All that was special about a send, in words.
+pub(super) fn told(send: &SendV1) -> impl Iterator<Item = &str> {
+    let said_so = send.refused.is_some() && send.state == SendState::Confirmed;
+    let words = [send.refused.as_deref(), said_so.then_some(SAID_SO), Some(send.reason.as_str())];
+    words.into_iter().flatten()
+}
