@@ -41,6 +41,7 @@ impl Gateway {
                 continue;
             }
             turns += 1;
+            self.note_carried(&row);
             // An answer that is planned is delivered in its session's order, too.
             match row.lane {
                 Lane::Session => {

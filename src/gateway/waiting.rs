@@ -5,7 +5,7 @@
 //! acknowledged, and taking is part of the question's own acceptance: no crash loses or doubles
 //! it. What waits is also in memory, so that ordinary messages cost no look at the store.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ use crate::base::{AboutFiles, BotName, MessageId, Say, Timestamp, Verdict};
 use crate::envelope::{AgentMessage, Attachment, Incoming, InletError, Submitted};
 use crate::routing::Intent;
 use crate::store::{
-    Acceptance, Change, InboxV1, Kept, NoteV1, Shelf, Standing, StoreError, time_key,
+    Acceptance, Change, InboxV1, Kept, NoteV1, ReceiptV1, Shelf, Standing, StoreError, time_key,
 };
 
 /// Attachments wait so long for a question.
@@ -29,8 +29,11 @@ const WAIT_MAX: Duration = Duration::from_secs(10 * 60);
 const WAITING_MAX: usize = 5;
 /// So many messages wait in all chats together; beyond that nothing is kept.
 const WAITING_ALL_MAX: usize = 10_000;
-/// Why such a message started no work of its own.
-const REASON: &str = "kept for the sender's next question within 10 minutes";
+/// Why such a message started no work of its own. Receipts are known by it.
+const KEPT: &str = "kept for the sender's next question within 10 minutes";
+const OVER: &str = "its sender asked nothing about it within 10 minutes";
+const DISPLACED: &str = "it was let go for newer ones of its sender: five wait at most";
+const JOINED: &str = "answered together with";
 
 /// A message that waits.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -42,7 +45,7 @@ pub(super) struct RecentV1 {
     /// When it was kept; by this field it expires.
     at: Timestamp,
     attachments: Vec<Attachment>,
-    /// What `/why` says of it.
+    /// What `/why` says of it; if it is [`unnamed`], whatever becomes of it.
     #[serde(default = "unnamed")]
     verdict: Verdict,
 }
@@ -64,7 +67,7 @@ impl RecentV1 {
             sent_at: message.timestamp,
             at,
             attachments: Attachment::carried(&message.attachments, &message.id),
-            verdict: if waits == Waits::Told { Verdict::Merged } else { Verdict::NotMentioned },
+            verdict: if waits == Waits::Told { Verdict::Queued } else { unnamed() },
         }
     }
 
@@ -75,6 +78,34 @@ impl RecentV1 {
     fn is_over(&self, now: Timestamp) -> bool {
         now.since(self.at) > WAIT_MAX
     }
+
+    /// What becomes of it as it stands: it waits, or it waited in vain.
+    fn fate(&self, now: Timestamp) -> NoteV1 {
+        if self.is_over(now) {
+            self.noted(Verdict::Stale, OVER, now)
+        } else {
+            self.noted(Verdict::Queued, KEPT, self.at)
+        }
+    }
+
+    /// A note of it. Nobody spoke to the bot if it waited silently, so that stays its verdict.
+    fn noted(&self, verdict: Verdict, reason: &str, at: Timestamp) -> NoteV1 {
+        let is_silent = self.verdict == unnamed();
+        let (bot, _chat_and_sender) = self.owner.split_once('/').unwrap_or_default();
+        NoteV1 {
+            bot: BotName::new(bot),
+            subject: self.message.to_string(),
+            verdict: if is_silent { unnamed() } else { verdict },
+            reason: reason.to_owned(),
+            at,
+        }
+    }
+}
+
+/// Whether a note tells what became of a message that waited. That the platform sent it again
+/// later is no news beside that.
+pub(super) fn tells_of_waiting(note: &NoteV1) -> bool {
+    [KEPT, OVER, DISPLACED, JOINED].iter().any(|reason| note.reason.starts_with(reason))
 }
 
 fn owner(message: &AgentMessage) -> String {
@@ -193,17 +224,10 @@ impl Waiting {
 
     /// What there is to say of a message that waits. A note of it may be lost, or another may
     /// stand above it: that it came again, say.
-    pub(super) fn note_of(&self, message: &MessageId) -> Option<NoteV1> {
+    pub(super) fn note_of(&self, message: &MessageId, now: Timestamp) -> Option<NoteV1> {
         let waiting = self.lock();
         let record = waiting.values().flatten().find(|record| record.message == *message)?;
-        let (bot, _chat_and_sender) = record.owner.split_once('/')?;
-        Some(NoteV1 {
-            bot: BotName::new(bot),
-            subject: message.to_string(),
-            verdict: record.verdict,
-            reason: REASON.to_owned(),
-            at: record.at,
-        })
+        Some(record.fate(now))
     }
 
     fn is_waiting(&self, owner: &str) -> bool {
@@ -257,8 +281,45 @@ impl Gateway {
         if !over.is_empty() {
             let removals = over.iter().map(|(key, _)| RecentV1::removal(key));
             shared.store.commit(removals.collect()).await?;
+            for (_, record) in &over {
+                shared.store.note(record.fate(now));
+            }
         }
         Ok(())
+    }
+
+    /// What became of the message of a closed turn that only asked what to do with it: the
+    /// receipt was written before that was known.
+    pub(super) async fn fate_of(&self, receipt: &mut ReceiptV1) -> Result<(), StoreError> {
+        if !receipt.reason.starts_with(KEPT) {
+            return Ok(());
+        }
+        let Self { shared } = self;
+        let message = &receipt.message;
+        let note = match shared.waiting.note_of(message, shared.clock.now()) {
+            None => shared.store.noted(message).await?,
+            waiting => waiting,
+        };
+        if let Some(note) = note {
+            (receipt.verdict, receipt.reason) = (note.verdict, note.reason);
+        } else if shared.recalls.contains(&receipt.bot, message) {
+            (receipt.verdict, receipt.reason) = (Verdict::Recalled, String::new());
+        } else {
+            // Nothing is noted any more. It was asked about, and that is all that is certain.
+            receipt.verdict = Verdict::Answered;
+        }
+        Ok(())
+    }
+
+    /// Notes what became of those that had to make room for another.
+    fn note_forgotten(&self, forgotten: &[RecentV1], now: Timestamp) {
+        for record in forgotten {
+            let note = match record.is_over(now) {
+                true => record.fate(now),
+                false => record.noted(Verdict::Busy, DISPLACED, now),
+            };
+            self.shared.store.note(note);
+        }
     }
 
     /// Adds to a question what waits for it. What goes to an editor or a shell takes nothing.
@@ -314,6 +375,9 @@ impl Gateway {
         };
         // If nothing was changed, what had to make room is still there.
         let is_kept = matches!(kept, Ok(Submitted::Accepted(_) | Submitted::NoWork(_)));
+        if is_kept {
+            self.note_forgotten(&forgotten, now);
+        }
         for record in if is_kept { vec![record] } else { forgotten } {
             self.shared.waiting.put(record);
         }
@@ -327,7 +391,7 @@ impl Gateway {
         changes: Vec<Change>,
     ) -> Result<Submitted, InletError> {
         let say = Say::AboutFiles(AboutFiles::WhatAboutIt);
-        let declined = Declined { say, verdict: Verdict::Merged, reason: REASON, changes };
+        let declined = Declined { say, verdict: Verdict::Answered, reason: KEPT, changes };
         let row = self.delivery_row(bot, incoming.message.clone());
         self.decline(bot, &incoming.keys, row, declined).await
     }
@@ -340,16 +404,32 @@ impl Gateway {
     ) -> Result<Submitted, InletError> {
         let (bot, message) = (&incoming.bot, &incoming.message.id);
         Ok(match self.store_new(bot, message, &incoming.keys, changes).await? {
-            Acceptance::New => self.no_work(bot, message.to_string(), record.verdict, REASON),
+            Acceptance::New => self.no_work(bot, message.to_string(), record.verdict, KEPT),
             Acceptance::Duplicate => Submitted::Duplicate,
         })
+    }
+
+    /// Notes again what a question took along that is not answered yet: the process may have ended
+    /// before that was written.
+    pub(super) fn note_carried(&self, row: &InboxV1) {
+        let carriers = row.message.attachments.iter().filter_map(|file| file.carrier.as_ref());
+        let carriers: BTreeSet<&MessageId> = carriers.collect();
+        for message in carriers {
+            if row.originals().iter().all(|own| own.id != *message) {
+                self.note_answered_with(row, message);
+            }
+        }
+    }
+
+    fn note_answered_with(&self, row: &InboxV1, message: &MessageId) {
+        let reason = format!("{JOINED} {}", row.message.id);
+        self.keep_note(&row.bot, message.to_string(), Verdict::Merged, &reason);
     }
 
     /// Notes what a question took along.
     pub(super) fn note_joined(&self, row: &InboxV1, taken: Taken) {
         for message in taken.consumed() {
-            let reason = format!("answered together with {}", row.message.id);
-            self.keep_note(&row.bot, message.to_string(), Verdict::Merged, &reason);
+            self.note_answered_with(row, &message);
         }
     }
 }

@@ -3,6 +3,7 @@
 use async_trait::async_trait;
 
 use super::flow::Gateway;
+use super::waiting::tells_of_waiting;
 use crate::base::{BotName, ChatId, MessageId, SessionKey, Verdict};
 use crate::envelope::{Control, InletError, Why};
 use crate::store::{Found, Lane, StoreError};
@@ -30,11 +31,20 @@ impl Control for Gateway {
 impl Gateway {
     /// What is known of a message.
     pub(super) async fn find(&self, message: &MessageId) -> Result<Option<Found>, StoreError> {
-        let found = self.shared.store.find(message).await?;
-        if matches!(found, Some(Found::Open(..) | Found::Closed(..))) {
-            return Ok(found);
+        let mut found = self.shared.store.find(message).await?;
+        match &mut found {
+            Some(Found::Open(..)) => return Ok(found),
+            Some(Found::Closed(_, receipt)) => {
+                self.fate_of(receipt).await?;
+                return Ok(found);
+            }
+            Some(Found::Noted(note)) if note.verdict == Verdict::Duplicate => {
+                let noted = self.shared.store.noted(message).await?.filter(tells_of_waiting);
+                *note = noted.map_or_else(|| note.clone(), Box::new);
+            }
+            Some(Found::Noted(_)) | None => {}
         }
-        let waiting = self.shared.waiting.note_of(message);
+        let waiting = self.shared.waiting.note_of(message, self.shared.clock.now());
         Ok(waiting.map(|note| Found::Noted(Box::new(note))).or(found))
     }
 

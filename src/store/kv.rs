@@ -273,6 +273,12 @@ impl<E: Engine> Store for KvStore<E> {
         self.read("find", move |engine| read::find(engine, &message, next_note)).await
     }
 
+    async fn noted(&self, message: &MessageId) -> Result<Option<NoteV1>, StoreError> {
+        let message = message.clone();
+        let next_note = self.next_note.load(Ordering::Relaxed);
+        self.read("noted", move |engine| read::noted(engine, &message, next_note)).await
+    }
+
     async fn sent_since(
         &self,
         since: Timestamp,

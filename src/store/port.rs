@@ -231,6 +231,10 @@ pub trait Store: Send + Sync {
     /// of a message.
     async fn find(&self, message: &MessageId) -> Result<Option<Found>, StoreError>;
 
+    /// The newest note of a message, whatever turns there are of it; that it came again is none.
+    /// Walks the notes, so it is for questions, too.
+    async fn noted(&self, message: &MessageId) -> Result<Option<NoteV1>, StoreError>;
+
     /// The messages that closed turns were answered with, and by which bot, the newest turn first:
     /// of turns that were accepted at `since` or later. Turns and messages together are at most
     /// `limit` (and the messages of one turn more).

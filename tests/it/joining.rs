@@ -4,7 +4,7 @@ use larkspur::playground::{Endpoint, RetryEventId, Say};
 
 use crate::llm_script::{Mode, Turn};
 use crate::stage::{Options, PATIENCE, Stage};
-use crate::talk::{asked, barrier, bot_lines, context, sent_file, text, until, word};
+use crate::talk::{asked, barrier, bot_lines, context, sent_file, text, word};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_file_waits_for_the_question_and_is_taken_along_once() {
@@ -12,9 +12,9 @@ async fn a_file_waits_for_the_question_and_is_taken_along_once() {
     let chat = stage.sim.p2p("ann").chat_id;
     let (file, _) = sent_file(&stage, "ann", &chat, "notes.txt", "buy milk");
     assert!(stage.answer(&file).await.starts_with("Got it."));
-    stage.verdict(&file, "merged").await;
+    stage.verdict(&file, "queued").await;
     let (second, _) = sent_file(&stage, "ann", &chat, "more.txt", "and bread");
-    stage.verdict(&second, "merged").await;
+    stage.verdict(&second, "queued").await;
     assert!(stage.model.requests().is_empty(), "nothing is answered by itself");
     assert_eq!(bot_lines(&stage, &chat).len(), 1, "several in a row have one line");
 
@@ -23,11 +23,16 @@ async fn a_file_waits_for_the_question_and_is_taken_along_once() {
     let taken = context(&stage);
     assert!(taken.contains("buy milk") && taken.contains("and bread"), "{taken}");
     assert!(taken.contains("kind=\"file\" from=\"notes.txt\" trust=\"outside\""), "{taken}");
-    assert!(text(&stage.why(&second), "reason").contains(&question));
+    for taken in [&file, &second] {
+        stage.verdict(taken, "merged").await;
+        assert!(text(&stage.why(taken), "reason").contains(&question));
+    }
 
+    stage.sim.duplicate(&second, 1, RetryEventId::New).await.unwrap();
     let again = stage.sim.says("ann", &chat, "and else?").unwrap();
     stage.verdict(&again, "answered").await;
     assert_eq!(context(&stage), "", "it is taken along once");
+    assert_eq!(word(&stage, &second), "merged", "that it came again is no news");
     let request = stage.model.last_request();
     assert_eq!(request.count_containing("what do I need?\n[file: notes.txt]"), 1, "but remembered");
 
@@ -70,11 +75,12 @@ async fn a_file_that_was_taken_back_is_not_taken_along() {
     let stage = Stage::new().await;
     let chat = stage.sim.p2p("ann").chat_id;
     let (secret, _) = sent_file(&stage, "ann", &chat, "secret.txt", "my password");
-    stage.verdict(&secret, "merged").await;
+    stage.verdict(&secret, "queued").await;
     let (file, _) = sent_file(&stage, "ann", &chat, "notes.txt", "buy milk");
-    stage.verdict(&file, "merged").await;
+    stage.verdict(&file, "queued").await;
     stage.sim.recalls(&secret).unwrap();
     assert!(stage.sim.pushed(PATIENCE).await);
+    stage.verdict(&secret, "recalled").await;
     let question = stage.sim.says("ann", &chat, "what do I need?").unwrap();
     stage.verdict(&question, "answered").await;
     let taken = context(&stage);
@@ -86,7 +92,7 @@ async fn what_only_looks_like_work_for_an_editor_takes_the_file_along() {
     let stage = Stage::new().await;
     let chat = stage.sim.p2p("ann").chat_id;
     let (file, _) = sent_file(&stage, "ann", &chat, "notes.txt", "buy milk");
-    stage.verdict(&file, "merged").await;
+    stage.verdict(&file, "queued").await;
     let words = "refactor the function in src/main.rs and fix the compile error";
     let question = stage.sim.says("ann", &chat, words).unwrap();
     stage.verdict(&question, "answered").await;
@@ -111,7 +117,7 @@ async fn a_file_that_waits_outlives_a_kill_and_is_delivered_again_in_vain() {
     let mut stage = Stage::new().await;
     let chat = stage.sim.p2p("ann").chat_id;
     let (file, _) = sent_file(&stage, "ann", &chat, "notes.txt", "buy milk");
-    stage.verdict(&file, "merged").await;
+    stage.verdict(&file, "queued").await;
     stage.kill();
     stage.start(&[]).await;
     stage.sim.duplicate(&file, 3, RetryEventId::New).await.unwrap();
@@ -154,7 +160,7 @@ async fn killed_at(point: &str) {
     stage.start(&[("LARKSPUR_FAULT", point)]).await;
     let chat = stage.sim.p2p("ann").chat_id;
     let (file, _) = sent_file(&stage, "ann", &chat, "notes.txt", "buy milk");
-    stage.verdict(&file, "merged").await;
+    stage.verdict(&file, "queued").await;
     let question = stage.sim.says("ann", &chat, "what do I need?").unwrap();
     assert!(stage.ended(PATIENCE).await.is_some(), "{point} was never reached");
     stage.start(&[]).await;
@@ -164,6 +170,8 @@ async fn killed_at(point: &str) {
     barrier(&stage, "ann", &chat).await;
     assert_eq!(context(&stage), "", "{point}");
     assert_eq!(stage.sim.answers_to(&question).len(), 1, "{point}");
+    stage.verdict(&file, "merged").await;
+    assert!(text(&stage.why(&file), "reason").contains(&question), "{point}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -200,11 +208,36 @@ async fn a_file_waits_ten_minutes_and_no_longer() {
     let mut stage = Stage::new().await;
     let chat = stage.sim.p2p("ann").chat_id;
     let (file, _) = sent_file(&stage, "ann", &chat, "notes.txt", "buy milk");
-    stage.verdict(&file, "merged").await;
+    stage.verdict(&file, "queued").await;
     assert!(stage.terminate().await.success());
     stage.start(&[("LARKSPUR_CLOCK_OFFSET_MS", "660000")]).await;
+    stage.verdict(&file, "stale").await;
     let question = stage.sim.says("ann", &chat, "what do I need?").unwrap();
     stage.verdict(&question, "answered").await;
     assert_eq!(context(&stage), "");
-    until("the verdict stays", || word(&stage, &file) == "merged").await;
+    assert!(text(&stage.why(&file), "reason").contains("asked nothing about it"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_six_files_the_first_is_let_go_and_says_so() {
+    let stage = Stage::new().await;
+    let chat = stage.sim.p2p("ann").chat_id;
+    let mut files = Vec::new();
+    for number in 1..=6 {
+        let (file, _) = sent_file(&stage, "ann", &chat, &format!("{number}.txt"), "words");
+        stage.verdict(&file, "queued").await;
+        files.push(file);
+    }
+    stage.verdict(&files[0], "busy").await;
+    assert!(text(&stage.why(&files[0]), "reason").contains("five wait at most"));
+    // That the platform sends it again changes nothing about it.
+    let again = stage.sim.duplicate(&files[0], 1, RetryEventId::New).await.unwrap();
+    assert!(again.iter().all(larkspur::playground::PushRecord::delivered));
+    let question = stage.sim.says("ann", &chat, "what is in them?").unwrap();
+    stage.verdict(&question, "answered").await;
+    for file in &files[1..] {
+        stage.verdict(file, "merged").await;
+        assert!(text(&stage.why(file), "reason").contains(&question));
+    }
+    assert_eq!(word(&stage, &files[0]), "busy");
 }

@@ -1,8 +1,8 @@
 //! What is known of a message.
 
 use super::{Subject, done, sample};
-use crate::base::{MessageId, Timestamp, TurnId};
-use crate::store::Found;
+use crate::base::{MessageId, Timestamp, TurnId, Verdict};
+use crate::store::{Found, NoteV1};
 
 /// A message is known as the start of an open or closed turn, or as an answer of a closed one.
 pub async fn a_message_is_found_by_its_trigger_and_by_its_answer(subject: &impl Subject) {
@@ -58,6 +58,13 @@ pub async fn notes_are_found_the_newest_first(subject: &impl Subject) {
     done(store.commit(vec![sample::close(sample::turn(1), &["om_1"])]).await);
     let found = done(store.find(&MessageId::new("om_1")).await);
     assert!(matches!(found, Some(Found::Closed(..))), "{found:?}");
+    // The notes are there beside the turn; that it came again is not the news.
+    let again = NoteV1 { verdict: Verdict::Duplicate, ..sample::note("om_1", "again", 3) };
+    store.note(again);
+    done(store.commit(vec![sample::journal(sample::turn(1), 0, b"")]).await);
+    let noted = done(store.noted(&MessageId::new("om_1")).await);
+    assert_eq!(noted, Some(sample::note("om_1", "late", 2)));
+    assert_eq!(done(store.noted(&MessageId::new("om_a")).await), None);
     store.close().await;
 }
 

@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use super::check::name_of;
 use super::engine::{Direction, Engine, KeyRange};
 use super::{NOTES_MAX, key, value};
-use crate::base::{BotName, MessageId, SessionKey, Timestamp, TurnId};
+use crate::base::{BotName, MessageId, SessionKey, Timestamp, TurnId, Verdict};
 use crate::store::kept::Shelf;
 use crate::store::port::{Found, OpenTurns, StoreError};
 use crate::store::record::{InboxV1, LedgerV1, NoteV1, ReceiptV1, SendV1, SessionV1};
@@ -106,10 +106,7 @@ pub(super) fn find(
     message: &MessageId,
     next_note: u32,
 ) -> Result<Option<Found>, StoreError> {
-    // In its JSON form with the quotes, so that om_1 is not found in om_12.
-    let needle = serde_json::to_vec(message)
-        .map_err(|error| StoreError::Record { kind: "message id", cause: error.to_string() })?;
-    let rows = Rows { engine, needle };
+    let rows = Rows::with(engine, message)?;
     let open =
         rows.newest("inbox", &key::all(key::INBOX), |row: &InboxV1| row.message.id == *message)?;
     if let Some((key, row)) = open {
@@ -123,18 +120,19 @@ pub(super) fn find(
         let turn = key::turn_in("receipt", &key)?;
         return Ok(Some(Found::Closed(turn, Box::new(row))));
     }
-    // The ring's newest note stands before the next slot, its oldest behind it.
-    let ring = key::all(key::NOTE);
-    let split = key::note(next_note);
-    let newer = KeyRange { start: ring.start, end: split.clone() };
-    let older = KeyRange { start: split, end: ring.end };
-    for half in [newer, older] {
-        let note = rows.newest("note", &half, |row: &NoteV1| row.subject == message.as_str())?;
-        if let Some((_key, note)) = note {
-            return Ok(Some(Found::Noted(Box::new(note))));
-        }
-    }
-    Ok(None)
+    let note = rows.newest_note(next_note, |row| row.subject == message.as_str())?;
+    Ok(note.map(|note| Found::Noted(Box::new(note))))
+}
+
+/// The newest note of `message` but that it came again.
+pub(super) fn noted(
+    engine: &impl Engine,
+    message: &MessageId,
+    next_note: u32,
+) -> Result<Option<NoteV1>, StoreError> {
+    Rows::with(engine, message)?.newest_note(next_note, |row| {
+        row.subject == message.as_str() && row.verdict != Verdict::Duplicate
+    })
 }
 
 /// What the newest turns were answered with; see [`Store::sent_since`](crate::store::Store).
@@ -221,7 +219,34 @@ struct Rows<'a, E> {
     needle: Vec<u8>,
 }
 
-impl<E: Engine> Rows<'_, E> {
+impl<'a, E: Engine> Rows<'a, E> {
+    /// Those that name a message: in its JSON form with the quotes, so that om_1 is not found in
+    /// om_12.
+    fn with(engine: &'a E, message: &MessageId) -> Result<Self, StoreError> {
+        let needle = serde_json::to_vec(message)
+            .map_err(|error| StoreError::Record { kind: "message id", cause: error.to_string() })?;
+        Ok(Self { engine, needle })
+    }
+
+    /// The newest note that is `wanted`.
+    fn newest_note(
+        &self,
+        next_note: u32,
+        wanted: impl Fn(&NoteV1) -> bool,
+    ) -> Result<Option<NoteV1>, StoreError> {
+        // The ring's newest note stands before the next slot, its oldest behind it.
+        let ring = key::all(key::NOTE);
+        let split = key::note(next_note);
+        let newer = KeyRange { start: ring.start, end: split.clone() };
+        let older = KeyRange { start: split, end: ring.end };
+        for half in [newer, older] {
+            if let Some((_key, note)) = self.newest("note", &half, &wanted)? {
+                return Ok(Some(note));
+            }
+        }
+        Ok(None)
+    }
+
     /// The last record of `range` that is `wanted`, with its key. Only records that hold the
     /// needle are decoded.
     fn newest<T: DeserializeOwned>(
