@@ -248,6 +248,33 @@ fn imports_only_go_where_the_table_says() {
     assert!(faults.is_empty(), "{faults:#?}");
 }
 
+/// The names that the log gives to what every line has; an event's own would stand beside them.
+const LOG_NAMES: [&str; 8] =
+    ["message", "event", "timestamp", "level", "target", "fields", "span", "spans"];
+
+#[test]
+fn no_event_has_a_field_by_a_name_of_the_log_itself() {
+    let mut faults = Vec::new();
+    let mut fields = 0;
+    for source in sources() {
+        if source.name != "telemetry/event" {
+            continue;
+        }
+        for item in syn::parse_file(&source.text).unwrap().items {
+            let syn::Item::Enum(events) = item else { continue };
+            for field in events.variants.iter().flat_map(|event| &event.fields) {
+                let name = field.ident.as_ref().unwrap().to_string();
+                fields += 1;
+                if LOG_NAMES.contains(&name.as_str()) {
+                    faults.push(format!("an event has a field named `{name}`"));
+                }
+            }
+        }
+    }
+    assert!(fields > 50, "the events are not found: {fields}");
+    assert_eq!(faults, Vec::<String>::new());
+}
+
 #[test]
 fn files_are_short_and_long_ones_say_what_they_are() {
     let mut faults = Vec::new();

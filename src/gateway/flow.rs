@@ -354,8 +354,8 @@ impl Gateway {
         let message = &row.message.id;
         Ok(match self.store_new(&row.bot, message, keys, changes).await? {
             Acceptance::New => {
-                let message = message.as_str();
-                Event::Accepted { turn: &turn, bot: row.bot.as_str(), message }.emit();
+                let (bot, message_id) = (row.bot.as_str(), message.as_str());
+                Event::Accepted { turn: &turn, bot, message_id }.emit();
                 Submitted::Accepted(turn)
             }
             Acceptance::Duplicate => Submitted::Duplicate,

@@ -53,7 +53,7 @@ pub enum Event<'a> {
         /// The bot it is for.
         bot: &'a str,
         /// The platform's id of the message, which `larkspur why` takes.
-        message: &'a str,
+        message_id: &'a str,
     },
     /// The platform delivered an event again.
     Duplicate,
@@ -288,8 +288,14 @@ impl Event<'_> {
             Self::RequestRefused { bot, status, code } => {
                 warn!(event = "request_refused", bot, status, code, "a request was refused");
             }
-            Self::Accepted { turn, bot, message } => {
-                info!(event = "accepted", %turn, bot, message, "an event is stored and acknowledged");
+            Self::Accepted { turn, bot, message_id } => {
+                info!(
+                    event = "accepted",
+                    %turn,
+                    bot,
+                    message_id,
+                    "an event is stored and acknowledged"
+                );
             }
             Self::Duplicate => info!(event = "duplicate", "an event was delivered again"),
             Self::NoWork { bot, verdict } => {

@@ -204,3 +204,17 @@ async fn a_bad_command_line_is_its_own_exit_code() {
         assert!(output.stderr.is_empty() && !output.stdout.is_empty());
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_log_as_json_says_nothing_twice() {
+    let main = "[log]\nformat = \"json\"".to_owned();
+    let stage = Stage::with(Options { main, ..Options::default() }).await;
+    let chat = stage.sim.p2p("ann").chat_id;
+    let question = stage.sim.says("ann", &chat, "hello?").unwrap();
+    stage.verdict(&question, "answered").await;
+    let log = stage.log();
+    assert!(log.contains(&format!("\"message_id\":\"{question}\"")), "{log}");
+    for line in log.lines() {
+        assert_eq!(line.matches("\"message\":").count(), 1, "{line}");
+    }
+}
