@@ -148,14 +148,14 @@ impl Gateway {
             answered.await.ok()
         };
         let mut said = tokio::time::timeout(PATIENCE, asked).await.ok()??;
-        said.retain(|line| self.withdrawn(&bot.name, &line.message).is_none());
-        let said = fitting(said, bot.rules.history, message.timestamp);
-        if said.is_empty() {
-            return None;
-        }
+        let is_there = |line: &OverheardV1| self.withdrawn(&bot.name, &line.message).is_none();
+        said.retain(is_there);
+        let mut said = fitting(said, bot.rules.history, message.timestamp);
         let speakers: Vec<UserId> = said.iter().map(|line| line.speaker.clone()).collect();
         let names = self.names_of(bot, &speakers).await;
-        Some(in_words(&said, |speaker| names.get(speaker).cloned()))
+        // Looking names up takes a while, in which lines may be taken back.
+        said.retain(is_there);
+        (!said.is_empty()).then(|| in_words(&said, |speaker| names.get(speaker).cloned()))
     }
 }
 

@@ -246,3 +246,26 @@ async fn what_was_said_beside_the_bot_and_taken_back_is_given_to_nobody() {
     assert_eq!(request.count_containing("the build is red"), 1);
     assert_eq!(request.count_containing("my password"), 0);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_taken_back_while_names_are_looked_up_is_given_to_nobody() {
+    let bot = "[groups]\nhistory = 3".to_owned();
+    let stage = Stage::with(Options { bot, ..Options::default() }).await;
+    let group = stage.sim.group("team", &["ann", "ben"]).chat_id;
+    let beside = [("ben", "the build is red"), ("ann", "my password")]
+        .map(|(user, words)| stage.sim.says(user, &group, words).unwrap());
+    for message in &beside {
+        stage.verdict(message, "not_mentioned").await;
+    }
+    let slow = FaultAction::Delay { ms: 5000 };
+    stage.sim.fault(FaultRule::next(Endpoint::UserNames, 1, slow));
+    let question = stage.sim.asks("ann", &group, "why?").unwrap();
+    // The model is asked a second later, without the names.
+    stage.verdict(&question, "running").await;
+    stage.sim.recalls(&beside[1]).unwrap();
+    assert!(stage.sim.pushed(PATIENCE).await);
+    stage.verdict(&question, "answered").await;
+    let request = stage.model.last_request();
+    assert_eq!(request.count_containing("the build is red"), 1);
+    assert_eq!(request.count_containing("my password"), 0);
+}
