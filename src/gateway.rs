@@ -44,3 +44,4 @@ pub use admit::{Admission, AdmissionRules, BOT_TURNS_MAX, Circumstances, Mention
 pub use bot::{BotRuntime, InDoubt, SessionScope};
 pub use close::end_as_failed;
 pub use flow::{Gateway, GatewayDeps};
+pub use recovery::LeftOpen;

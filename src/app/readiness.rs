@@ -1,11 +1,14 @@
 //! What keeps the daemon from being ready, and what is not in order although it is.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
 use crate::admin::Readiness;
+use crate::base::BotName;
 use crate::channels::lark::{IdentityState, LarkBots};
+use crate::gateway::LeftOpen;
 use crate::store::Store;
 
 /// Turns that are named; the log names all.
@@ -15,8 +18,8 @@ const TURNS_NAMED_MAX: usize = 5;
 pub(super) struct AppReadiness {
     pub(super) lark: Arc<LarkBots>,
     pub(super) not_started: Vec<String>,
-    /// The open turns that could not be read at start. They cannot be until the next.
-    pub(super) unreadable_turns: Vec<String>,
+    /// The open turns with which the start could not go on. The next may.
+    pub(super) left_open: LeftOpen,
     pub(super) store: Arc<dyn Store>,
     pub(super) drain: CancellationToken,
 }
@@ -49,7 +52,8 @@ impl Readiness for AppReadiness {
     }
 
     fn degraded(&self) -> Vec<String> {
-        unreadable(&self.unreadable_turns).into_iter().collect()
+        let LeftOpen { unreadable: turns, absent: bots } = &self.left_open;
+        unreadable(turns).into_iter().chain(absent(bots)).collect()
     }
 }
 
@@ -66,9 +70,24 @@ fn unreadable(turns: &[String]) -> Option<String> {
     ))
 }
 
+/// Every bot is named: there are few, and each has to be looked after.
+fn absent(bots: &BTreeMap<BotName, usize>) -> Option<String> {
+    let waiting = |(bot, turns): (&BotName, &usize)| format!("{bot} ({turns})");
+    let waiting: Vec<String> = bots.iter().map(waiting).collect();
+    (!waiting.is_empty())
+        .then(|| format!("open turns wait for bots that do not run here: {}", waiting.join(", ")))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn bots_that_are_waited_for_are_named_with_their_turns() {
+        assert_eq!(absent(&BTreeMap::new()), None);
+        let bots = BTreeMap::from([(BotName::new("a"), 2), (BotName::new("b"), 1)]);
+        assert!(absent(&bots).unwrap().ends_with(": a (2), b (1)"));
+    }
 
     #[test]
     fn unreadable_turns_are_counted_and_a_few_are_named() {

@@ -103,7 +103,7 @@ impl App {
         usage.restore(self.clock.now()).await;
         let bots = self.bots(&tasks)?;
         let gateway = self.gateway(&store, &tasks, bots.runtimes);
-        let unreadable_turns = gateway.recover().await?;
+        let left_open = gateway.recover().await?;
 
         let listener = self.listen().await?;
         let bound = Bound(listener.local_addr().map_err(|cause| self.cannot_listen(cause))?);
@@ -111,7 +111,7 @@ impl App {
         let readiness = AppReadiness {
             lark: Arc::clone(&bots.lark),
             not_started: bots.not_started,
-            unreadable_turns,
+            left_open,
             store: Arc::clone(&store),
             drain: drain.clone(),
         };

@@ -1,12 +1,13 @@
 //! What start-up does with unfinished work: every open turn goes back to where it was.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::attention::SPOKEN_KEPT;
 use super::flow::Gateway;
 use super::sessions::Job;
 use super::stop::Stop;
-use crate::base::{MessageId, TurnId};
+use crate::base::{BotName, MessageId, TurnId};
 use crate::store::{InboxV1, Lane, StoreError};
 use crate::telemetry::Event;
 
@@ -16,14 +17,22 @@ const ABSENT_BOT_PATIENCE: Duration = Duration::from_secs(7 * 24 * 3600);
 /// a message of the bot; and an answer may be sent a day after its question.
 const SPOKEN_SINCE: Duration = Duration::from_secs((8 + 24) * 3600);
 
+/// Work that a start finds and cannot go on with.
+#[derive(Clone, Debug, Default)]
+pub struct LeftOpen {
+    /// The ids of turns that cannot be read.
+    pub unreadable: Vec<String>,
+    /// The bots that do not run, and how many turns are for each.
+    pub absent: BTreeMap<BotName, usize>,
+}
+
 impl Gateway {
     /// Takes up all open turns in the order of their acceptance. Called once, before the first
-    /// arrival, so that nothing new overtakes them. Returns the ids of those that cannot be read,
-    /// which wait where they are.
+    /// arrival, so that nothing new overtakes them. Returns those that wait where they are.
     ///
     /// # Errors
     /// The store cannot be read; nothing was started.
-    pub async fn recover(&self) -> Result<Vec<String>, StoreError> {
+    pub async fn recover(&self) -> Result<LeftOpen, StoreError> {
         for bot in self.shared.bots.keys() {
             self.shared.pairings.load(self.shared.store.as_ref(), bot).await?;
         }
@@ -32,12 +41,14 @@ impl Gateway {
         self.restore_waiting().await?;
         let (mut lines, mut aside, mut turns) = (Vec::new(), Vec::new(), 0);
         let open = self.shared.store.open_turns().await?;
+        let mut left = LeftOpen { unreadable: open.unreadable, ..LeftOpen::default() };
         self.restore_spoken(&open.rows).await?;
         for (turn, row) in open.rows {
             let age = self.shared.clock.now().since(row.accepted_at);
             if !self.shared.bots.contains_key(&row.bot) && age < ABSENT_BOT_PATIENCE {
                 // Its file may be broken today and mended tomorrow.
                 Event::TurnLeftOpen { turn: &turn, bot: row.bot.as_str() }.emit();
+                *left.absent.entry(row.bot).or_default() += 1;
                 continue;
             }
             turns += 1;
@@ -64,7 +75,7 @@ impl Gateway {
         if turns > 0 {
             Event::Recovered { turns }.emit();
         }
-        Ok(open.unreadable)
+        Ok(left)
     }
 
     /// Remembers what the bots said before the start: the platform may tell of it again, as of

@@ -53,10 +53,12 @@ impl Gateway {
         match found {
             Some(Found::Open(turn, row)) => {
                 let is_served = self.shared.sessions.is_serving(&row.message.session.id, turn);
-                let is_working = is_served || row.lane != Lane::Session;
+                let is_absent = !self.shared.bots.contains_key(&row.bot);
+                let is_working = !is_absent && (is_served || row.lane != Lane::Session);
+                let absent = || format!("its bot {} does not run here; it waits for it", row.bot);
                 Why {
                     verdict: if is_working { Verdict::Running } else { Verdict::Queued },
-                    reason: String::new(),
+                    reason: if is_absent { absent() } else { String::new() },
                     at: row.accepted_at,
                     turn: Some(turn),
                     message_ids: Vec::new(),

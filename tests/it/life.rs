@@ -218,3 +218,30 @@ async fn the_log_as_json_says_nothing_twice() {
         assert_eq!(line.matches("\"message\":").count(), 1, "{line}");
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn work_for_a_bot_that_is_missing_waits_and_says_so() {
+    let mut stage = Stage::new().await;
+    stage.model.set_mode(Mode::script([Turn::Stall]));
+    let chat = stage.sim.p2p("ann").chat_id;
+    let question = stage.sim.says("ann", &chat, "who answers?").unwrap();
+    asked(&stage, 1).await;
+    stage.kill();
+    let file = stage.path("bots/assistant.toml");
+    let ours = fs::read_to_string(&file).unwrap();
+    fs::write(&file, ours.replace("\"assistant\"", "\"renamed\"")).unwrap();
+    stage.start(&[]).await;
+    let why = stage.why(&question);
+    assert_eq!(why["verdict"], "queued");
+    assert!(why["reason"].as_str().unwrap().contains("its bot assistant does not run"), "{why}");
+    let (status, body) = stage.get("/readyz").await.unwrap();
+    assert_eq!(status, 200, "{body}");
+    let line = "degraded: open turns wait for bots that do not run here: assistant (1)";
+    assert!(body.lines().any(|said| said == line), "{body}");
+    stage.kill();
+    fs::write(&file, ours).unwrap();
+    stage.model.set_mode(Mode::Echo);
+    stage.start(&[]).await;
+    assert_eq!(stage.answer(&question).await, "answer to: who answers?");
+    assert!(!stage.get("/readyz").await.unwrap().1.contains("degraded"));
+}
