@@ -16,7 +16,7 @@ mod roots;
 pub use certificates::{BadCertificates, Certificates};
 pub use error::NetError;
 pub use factory::{HttpFactory, HttpSettings};
-pub use proxy::Proxy;
+pub use proxy::{Proxy, proxy_at_fault};
 pub use read::read_capped;
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use super::port::{LlmError, LlmErrorKind};
 use crate::base::limit::prefix_chars;
+use crate::net::proxy_at_fault;
 
 /// The longest wait a provider may ask for.
 const RETRY_AFTER_MAX: Duration = Duration::from_secs(3600);
@@ -75,7 +76,8 @@ fn of_transport(error: &reqwest::Error) -> LlmError {
     if error.is_timeout() && !error.is_connect() {
         timeout()
     } else if error.is_connect() {
-        plain(LlmErrorKind::Network, "no connection to the provider")
+        let proxy = proxy_at_fault(error).map(|proxy| format!(": {proxy}")).unwrap_or_default();
+        plain(LlmErrorKind::Network, &format!("no connection to the provider{proxy}"))
     } else if error.is_body() || error.is_decode() {
         plain(LlmErrorKind::CutOff, "the connection broke within the reply")
     } else {
@@ -156,7 +158,11 @@ fn of_status(status: u16, body: &str, headers: &reqwest::header::HeaderMap) -> L
     LlmError {
         kind: kind_of(status, &codes),
         retry_after: retry_after(headers).or_else(|| retry_delay(body)),
-        text: format!("the provider answered {status}{behind}"),
+        text: match status {
+            // Nobody else says that.
+            407 => "a proxy on the way to the provider wants credentials (407)".to_owned(),
+            _ => format!("the provider answered {status}{behind}"),
+        },
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::error::Error;
 
+use super::proxy::proxy_at_fault;
 use crate::base::Disposition;
 use crate::base::limit::ellipsis;
 
@@ -56,7 +57,9 @@ impl From<reqwest::Error> for NetError {
         // A connect time-out is both; that nothing was sent is the stronger statement.
         let (connect, timeout) = (error.is_connect(), error.is_timeout());
         let builder = error.is_builder();
+        let proxy = proxy_at_fault(&error);
         let cause = cause_of(&error.without_url());
+        let cause = proxy.map_or_else(|| cause.clone(), |proxy| format!("{proxy}: {cause}"));
         if builder {
             Self::Unusable(cause)
         } else if connect {

@@ -4,6 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rustls::crypto::CryptoProvider;
+use tower::timeout::TimeoutLayer;
+use tower::util::MapErrLayer;
 
 use super::certificates::Certificates;
 use super::error::NetError;
@@ -90,14 +92,21 @@ impl HttpFactory {
             // A small packed body can be a huge one, and limits count what is read.
             .no_gzip()
             .redirect(reqwest::redirect::Policy::none())
-            .connect_timeout(self.settings.connect_timeout)
             .timeout(timeout)
             .pool_max_idle_per_host(IDLE_PER_HOST_MAX)
             .tcp_nodelay(true)
             .user_agent(self.settings.user_agent.as_str());
+        let connect_timeout = self.settings.connect_timeout;
         let client = match &self.settings.proxy {
-            Some(proxy) => client.proxy(proxy.rule()?),
-            None => client,
+            None => client.connect_timeout(connect_timeout),
+            // The client's own time limit stands outside of all layers and would not be marked.
+            Some(proxy) => {
+                let mark = proxy.mark();
+                client
+                    .proxy(proxy.rule()?)
+                    .connector_layer(TimeoutLayer::new(connect_timeout))
+                    .connector_layer(MapErrLayer::new(move |error| mark.on(error)))
+            }
         };
         Ok(client.build()?)
     }

@@ -1,7 +1,11 @@
-//! The proxy that requests go through, and who is reached without it.
+//! The proxy that requests go through, who is reached without it, and whether it is to blame.
 
+use std::error::Error;
 use std::fmt;
+use std::sync::Arc;
 
+use hyper_util::client::proxy::matcher::Matcher;
+use tower::BoxError;
 use url::Url;
 
 use super::error::NetError;
@@ -41,6 +45,93 @@ impl Proxy {
         let except = reqwest::NoProxy::from_string(&self.except);
         Ok(reqwest::Proxy::all(self.address.as_str())?.no_proxy(except))
     }
+
+    /// What is written on connections that do not come about where this is the proxy.
+    pub(super) fn mark(&self) -> Mark {
+        let host = self.address.host_str().unwrap_or_default();
+        let place = match self.address.port_or_known_default() {
+            Some(port) => format!("{host}:{port}"),
+            None => host.to_owned(),
+        };
+        // The rules by which the client below chooses.
+        let rules = Matcher::builder().all(self.address.as_str()).no(self.except.as_str()).build();
+        Mark { place: place.into(), rules: Arc::new(rules) }
+    }
+}
+
+/// A proxy by its place, and who is reached through it.
+#[derive(Clone)]
+pub(super) struct Mark {
+    /// Host and port, without credentials.
+    place: Arc<str>,
+    rules: Arc<Matcher>,
+}
+
+impl Mark {
+    /// Marks a connection that did not come about.
+    pub(super) fn on(&self, cause: BoxError) -> BoxError {
+        Box::new(Unconnected { mark: self.clone(), cause })
+    }
+
+    fn leads_to(&self, url: &Url) -> bool {
+        url.as_str().parse().is_ok_and(|url| self.rules.intercept(&url).is_some())
+    }
+}
+
+/// A connection that did not come about, and the proxy that there is.
+struct Unconnected {
+    mark: Mark,
+    cause: BoxError,
+}
+
+impl fmt::Debug for Unconnected {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_tuple("Unconnected").field(&self.mark.place).field(&self.cause).finish()
+    }
+}
+
+impl fmt::Display for Unconnected {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.cause.fmt(formatter)
+    }
+}
+
+impl Error for Unconnected {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        Some(self.cause.as_ref())
+    }
+}
+
+/// The causes of an error, from the outside to the inside.
+fn below(error: &dyn Error) -> impl Iterator<Item = &(dyn Error + 'static)> {
+    let mut next = error.source();
+    std::iter::from_fn(move || {
+        let cause = next?;
+        next = cause.source();
+        Some(cause)
+    })
+}
+
+/// What a failed request has to do with the proxy, by its place: it could not be reached, it
+/// refused, or the way through it led nowhere. `None`: nothing.
+pub fn proxy_at_fault(error: &reqwest::Error) -> Option<String> {
+    let url = error.url()?;
+    let found = below(error).find_map(|cause| cause.downcast_ref::<Unconnected>())?;
+    if !found.mark.leads_to(url) {
+        return None;
+    }
+    let place = &found.mark.place;
+    let causes: Vec<String> = below(found).map(ToString::to_string).collect();
+    // The layers below have no types that one could look at, only words.
+    let says = |words: &[&str]| causes.iter().any(|cause| words.contains(&cause.as_str()));
+    let what = if says(&["tcp connect error", "dns error"]) {
+        "could not be reached"
+    } else if says(&["tunnel error: unsuccessful", "tunnel error: proxy authorization required"]) {
+        "refused to connect"
+    } else {
+        "gave no connection"
+    };
+    Some(format!("the proxy {place} {what}"))
 }
 
 impl fmt::Debug for Proxy {
@@ -62,6 +153,11 @@ mod tests {
         let proxy = Proxy::new("http://user:s3cret@proxy.corp:3128", "*.corp").unwrap();
         assert!(proxy.has_password());
         assert!(!format!("{proxy:?}").contains("s3cret"));
+        let marked = proxy.mark().on("refused".into());
+        assert_eq!(
+            format!("{marked} {marked:?}"),
+            "refused Unconnected(\"proxy.corp:3128\", \"refused\")"
+        );
         assert!(proxy.rule().is_ok());
     }
 }

@@ -3,6 +3,7 @@
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use rcgen::{CertificateParams, CertifiedIssuer, KeyPair};
 use rustls::pki_types::PrivateKeyDer;
@@ -169,4 +170,56 @@ async fn a_proxy_that_cannot_be_reached_is_no_connection() {
     let way = Proxy::new(&format!("http://{address}"), "").unwrap();
     let error = get(&factory(Some(way), ""), "https://api.models.test/").await.unwrap_err();
     assert!(error.is_surely_unsent(), "{error:?}");
+}
+
+/// The error of a request to a server that is only reached through the proxy.
+async fn fails(proxy: &str, url: &str) -> String {
+    let error = get(&factory(Some(Proxy::new(proxy, "").unwrap()), ""), url).await.unwrap_err();
+    assert!(matches!(error, NetError::NotConnected(_)), "{error:?}");
+    let said = format!("{error} {error:?}");
+    assert!(!said.contains("s3cret") && !said.contains("ann"), "{said}");
+    error.to_string()
+}
+
+#[tokio::test]
+async fn a_proxy_that_is_to_blame_is_named() {
+    let tasks = tasks();
+    let (https, http) = ("https://api.models.test/v1", "http://api.models.test/v1");
+    // Nobody listens there; there is no such name.
+    let gone = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+    for url in [https, http] {
+        let said = fails(&format!("http://ann:s3cret@{gone}"), url).await;
+        assert!(said.contains(&format!("the proxy {gone} could not be reached")), "{said}");
+        let said = fails("http://ann:s3cret@proxy.test", url).await;
+        assert!(said.contains("the proxy proxy.test:80 could not be reached"), "{said}");
+    }
+    for answer in ["407 Proxy Authentication Required", "502 Bad Gateway"] {
+        let refusing = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = refusing.local_addr().unwrap();
+        tasks.spawn("refusing", async move {
+            let (mut socket, _) = refusing.accept().await.unwrap();
+            let mut head = [0; 1000];
+            let _read = socket.read(&mut head).await.unwrap();
+            let answer = format!("HTTP/1.1 {answer}\r\nContent-Length: 0\r\n\r\n");
+            socket.write_all(answer.as_bytes()).await.unwrap();
+        });
+        let said = fails(&format!("http://ann:s3cret@{address}"), https).await;
+        assert!(said.contains(&format!("the proxy {address} refused to connect")), "{said}");
+    }
+    // One that says nothing.
+    let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = silent.local_addr().unwrap();
+    let proxy = Proxy::new(&format!("http://{address}"), "").unwrap();
+    let connect_timeout = Duration::from_millis(50);
+    let settings = HttpSettings { proxy: Some(proxy), connect_timeout, ..HttpSettings::default() };
+    let said = get(&HttpFactory::new(settings), https).await.unwrap_err().to_string();
+    assert!(said.contains(&format!("the proxy {address} gave no connection")), "{said}");
+}
+
+#[tokio::test]
+async fn a_proxy_that_was_not_asked_is_not_named() {
+    let gone = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+    let here = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+    let said = fails(&format!("http://{gone}"), &format!("http://{here}/")).await;
+    assert!(!said.contains("proxy"), "{said}");
 }

@@ -16,8 +16,8 @@ const GONE_WORDS: [&str; 3] = ["withdrawn", "recalled", "has been deleted"];
 /// What went wrong with a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// No connection was made, so nothing was sent.
-    NotConnected,
+    /// No connection was made, so nothing was sent; why.
+    NotConnected(String),
     /// Not sent: it would be faster than the platform allows.
     TooFast,
     /// No complete answer within the time limit.
@@ -64,12 +64,17 @@ impl ApiError {
     pub fn code(&self) -> Option<i64> {
         match &self.failure {
             Failure::Refused { code, .. } => *code,
-            Failure::NotConnected
+            Failure::NotConnected(_)
             | Failure::TooFast
             | Failure::TimedOut
             | Failure::Broken
             | Failure::Undecodable => None,
         }
+    }
+
+    /// Whether the platform was not even reached.
+    pub(super) fn is_unconnected(&self) -> bool {
+        matches!(self.failure, Failure::NotConnected(_))
     }
 
     pub(super) fn meaning(&self) -> Option<Meaning> {
@@ -105,7 +110,7 @@ impl ApiError {
             return Certainty::NotSent;
         }
         match &self.failure {
-            Failure::NotConnected | Failure::TooFast => Certainty::NotSent,
+            Failure::NotConnected(_) | Failure::TooFast => Certainty::NotSent,
             Failure::TimedOut | Failure::Broken | Failure::Undecodable => {
                 Certainty::MayHaveBeenSent
             }
@@ -169,11 +174,16 @@ impl fmt::Display for ApiError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{}: ", self.endpoint.name())?;
         match &self.failure {
-            Failure::NotConnected => formatter.write_str("no connection to the platform")?,
+            Failure::NotConnected(cause) => {
+                write!(formatter, "no connection to the platform: {cause}")?;
+            }
             Failure::TooFast => formatter.write_str("held back to stay below the rate limit")?,
             Failure::TimedOut => formatter.write_str("no answer in time")?,
             Failure::Broken => formatter.write_str("the connection broke")?,
             Failure::Undecodable => formatter.write_str("an answer that makes no sense")?,
+            Failure::Refused { code: None, .. } if self.status == Some(407) => {
+                formatter.write_str("a proxy on the way to the platform wants credentials")?;
+            }
             Failure::Refused { code, message } => {
                 formatter.write_str("the platform refused")?;
                 if let Some(code) = code {

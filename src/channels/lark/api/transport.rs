@@ -172,7 +172,7 @@ impl Transport {
             retry_after: None,
         };
         let response = request.send().await.map_err(|error| failed(None, error.into()));
-        if !matches!(&response, Err(error) if error.failure == Failure::NotConnected) {
+        if !matches!(&response, Err(error) if error.is_unconnected()) {
             self.meter.count(&self.app_id, call.endpoint.name(), self.clock.now());
         }
         let response = response?;
@@ -213,7 +213,9 @@ impl Transport {
 
 fn classify(error: &NetError) -> Failure {
     match error {
-        NetError::Unusable(_) | NetError::NotConnected(_) => Failure::NotConnected,
+        NetError::Unusable(cause) | NetError::NotConnected(cause) => {
+            Failure::NotConnected(cause.clone())
+        }
         NetError::TimedOut(_) => Failure::TimedOut,
         NetError::Broken(_) => Failure::Broken,
         NetError::TooLarge { .. } => Failure::Undecodable,
