@@ -101,6 +101,7 @@ mod tests {
             reason: String::new(),
             cause: None,
             repeats: 0,
+            refused: None,
         }
     }
 

@@ -314,9 +314,10 @@ impl Gateway {
     /// Notes what became of those that had to make room for another.
     fn note_forgotten(&self, forgotten: &[RecentV1], now: Timestamp) {
         for record in forgotten {
-            let note = match record.is_over(now) {
-                true => record.fate(now),
-                false => record.noted(Verdict::Busy, DISPLACED, now),
+            let note = if record.is_over(now) {
+                record.fate(now)
+            } else {
+                record.noted(Verdict::Busy, DISPLACED, now)
             };
             self.shared.store.note(note);
         }

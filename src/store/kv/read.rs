@@ -220,8 +220,8 @@ struct Rows<'a, E> {
 }
 
 impl<'a, E: Engine> Rows<'a, E> {
-    /// Those that name a message: in its JSON form with the quotes, so that om_1 is not found in
-    /// om_12.
+    /// Those that name a message: in its JSON form with the quotes, so that `om_1` is not found in
+    /// `om_12`.
     fn with(engine: &'a E, message: &MessageId) -> Result<Self, StoreError> {
         let needle = serde_json::to_vec(message)
             .map_err(|error| StoreError::Record { kind: "message id", cause: error.to_string() })?;
