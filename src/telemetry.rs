@@ -12,4 +12,4 @@ mod setup;
 pub use calls::{CallMeter, MonthOfCalls, month_of};
 pub use counters::Counters;
 pub use event::{Event, Shown};
-pub use setup::{LogFormat, init};
+pub use setup::{LogFormat, check_filter, init};

@@ -71,6 +71,11 @@ impl TurnId {
         self.0.as_bytes()
     }
 
+    /// Reads what people were told; `None` if it is no turn's id.
+    pub fn read(text: &str) -> Option<Self> {
+        Uuid::parse_str(text.trim()).ok().map(Self)
+    }
+
     /// Reads what [`TurnId::as_bytes`] gave.
     pub fn from_bytes(bytes: [u8; Self::BYTES]) -> Self {
         Self(Uuid::from_bytes(bytes))

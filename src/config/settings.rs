@@ -17,7 +17,7 @@ use super::raw::Raw;
 use crate::base::problem::Problems;
 use crate::base::{Locale, Problem, Secret, SecretRef};
 use crate::bots::BotDefinition;
-use crate::telemetry::LogFormat;
+use crate::telemetry::{self, LogFormat};
 
 /// Where the main file is looked for when none is named.
 const DEFAULT_FILES: [&str; 2] = ["config/larkspur.toml", "/etc/larkspur/larkspur.toml"];
@@ -219,6 +219,9 @@ fn check(
             LogFormat::Text
         }
     };
+    if let Err(wrong) = telemetry::check_filter(&raw.log.filter) {
+        problems.error("log.filter", wrong);
+    }
     let secrets = Secrets { environment, root: &root };
     let admin_token = secrets.read("admin.token", &raw.admin.token, problems);
     let net = net::check(&raw.net, &secrets, problems);

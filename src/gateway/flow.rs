@@ -414,7 +414,7 @@ impl Gateway {
         verdict: Verdict,
         reason: &str,
     ) -> Submitted {
-        Event::NoWork { bot: bot.as_str(), verdict: verdict.word() }.emit();
+        Event::NoWork { bot: bot.as_str(), subject: &subject, verdict: verdict.word() }.emit();
         self.keep_note(bot, subject, verdict, reason);
         Submitted::NoWork(verdict)
     }

@@ -227,7 +227,7 @@ pub trait Store: Send + Sync {
     async fn snapshot(&self) -> Result<Box<dyn Snapshot>, StoreError>;
 
     /// What is known of a message, the newest first: by the id of the message that started a
-    /// turn, or of an answer to it. Walks the records, so it is for questions, not for the path
+    /// turn, or of an answer to it, or by the id of the turn. Walks the records, so it is for questions, not for the path
     /// of a message.
     async fn find(&self, message: &MessageId) -> Result<Option<Found>, StoreError>;
 

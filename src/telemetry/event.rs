@@ -61,6 +61,8 @@ pub enum Event<'a> {
     NoWork {
         /// The bot.
         bot: &'a str,
+        /// The message, or whatever else the event is known by.
+        subject: &'a str,
         /// The verdict's word.
         verdict: &'a str,
     },
@@ -298,8 +300,8 @@ impl Event<'_> {
                 );
             }
             Self::Duplicate => info!(event = "duplicate", "an event was delivered again"),
-            Self::NoWork { bot, verdict } => {
-                info!(event = "no_work", bot, verdict, "an event starts no work");
+            Self::NoWork { bot, subject, verdict } => {
+                info!(event = "no_work", bot, subject, verdict, "an event starts no work");
             }
             Self::AccessEmpty { bot, chat, keys } => {
                 warn!(event = "access_empty", bot, chat, keys, "nobody is let in: a list is empty");

@@ -1,6 +1,6 @@
 //! The log output of the process.
 
-use tracing_subscriber::filter::EnvFilter;
+use tracing_subscriber::filter::{EnvFilter, LevelFilter};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{Layer, fmt};
@@ -15,6 +15,24 @@ pub enum LogFormat {
     Text,
     /// One JSON object a line, for machines.
     Json,
+}
+
+/// Whether [`init`] understands `filter`. A word alone must be a level: taken for the name of a part
+/// of the program, as the syntax has it, a mistyped level would silence all the others.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn check_filter(filter: &str) -> Result<(), String> {
+    let words = filter.split(',').map(str::trim).filter(|word| !word.is_empty());
+    for word in words.filter(|word| !word.contains('[')) {
+        let level = word.rsplit_once('=').map_or(word, |(_part, level)| level);
+        if level.is_empty() || level.parse::<LevelFilter>().is_err() {
+            return Err(format!(
+                "`{word}` is no level: off, error, warn, info, debug or trace, or PART=LEVEL"
+            ));
+        }
+    }
+    EnvFilter::try_new(filter).map(drop).map_err(|error| error.to_string())
 }
 
 /// Starts logging to standard error and returns the counters. Called once, by the binary.
@@ -35,4 +53,19 @@ pub fn init(filter: &str, format: LogFormat) -> Counters {
         tracing::debug!("logging was started before");
     }
     counters
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mistyped_level_is_no_filter() {
+        for good in ["info", "WARN", "larkspur=debug,info", "warn,genai=off", "off", ""] {
+            assert_eq!(check_filter(good), Ok(()), "{good}");
+        }
+        for bad in ["inof", "info,blub", "larkspur=loud", "lou d!!=,", "warn, genai=off"] {
+            assert!(check_filter(bad).is_err(), "{bad}");
+        }
+    }
 }

@@ -78,6 +78,7 @@ async fn codes_are_given_in_allowed_groups_to_who_names_the_bot_and_never_to_out
     stage.verdict(&alone, "not_allowed").await;
     let beside = stage.sim.says("ann", &group, "what is that?").unwrap();
     stage.verdict(&beside, "not_mentioned").await;
+    assert!(stage.log().contains(&format!("subject=\"{beside}\"")), "{}", stage.log());
     let named = stage.sim.asks("ann", &group, "hello").unwrap();
     code_in(&stage.answer(&named).await);
     stage.verdict(&named, "not_allowed").await;

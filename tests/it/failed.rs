@@ -44,6 +44,7 @@ async fn many_requests_at_once_do_a_failed_turn_again_once() {
     let chat = stage.sim.p2p("ann").chat_id;
     let question = fails(&stage, &chat, "again?").await;
     let id = failed_turns(&stage)[0]["id"].as_str().unwrap().to_owned();
+    assert_eq!(stage.why(&id), stage.why(&question), "the number that people are told is known");
     let token = std::fs::read_to_string(stage.path("data/admin-token")).unwrap();
     let url = stage.url(&format!("/admin/api/events/failed/{id}/replay"));
     let requests = (0..20).map(|_| async {

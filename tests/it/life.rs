@@ -143,9 +143,10 @@ async fn an_address_in_use_is_an_error_that_names_it() {
 async fn a_bad_configuration_lists_all_its_problems() {
     let stage = Stage::set(Options::default()).await;
     let bad = "locale = \"en-US\"\ncolour = \"blue\"\n[server]\nlisten = \"nowhere\"\n\
-               drain_timeout = \"soon\"\n[store]\nengine = \"paper\"\n";
+               drain_timeout = \"soon\"\n[store]\nengine = \"paper\"\n[log]\nfilter = \"inof\"\n";
     fs::write(stage.path("config/larkspur.toml"), bad).unwrap();
-    let expected = ["colour", "server.listen", "server.drain_timeout", "store.engine"];
+    let expected =
+        ["colour", "server.listen", "server.drain_timeout", "store.engine", "log.filter"];
     for arguments in [&["run"][..], &["ask", "x"], &["why", "om_1"]] {
         let output = stage.cli(arguments);
         assert_eq!(output.status.code(), Some(78), "{arguments:?}");

@@ -106,6 +106,12 @@ pub(super) fn find(
     message: &MessageId,
     next_note: u32,
 ) -> Result<Option<Found>, StoreError> {
+    // A failed turn names itself to people, so they ask for it by that.
+    if let Some(turn) = TurnId::read(message.as_str())
+        && let Some(found) = find_turn(engine, turn)?
+    {
+        return Ok(Some(found));
+    }
     let rows = Rows::with(engine, message)?;
     let open =
         rows.newest("inbox", &key::all(key::INBOX), |row: &InboxV1| row.message.id == *message)?;
@@ -122,6 +128,16 @@ pub(super) fn find(
     }
     let note = rows.newest_note(next_note, |row| row.subject == message.as_str())?;
     Ok(note.map(|note| Found::Noted(Box::new(note))))
+}
+
+fn find_turn(engine: &impl Engine, turn: TurnId) -> Result<Option<Found>, StoreError> {
+    if let Some(bytes) = engine.get(&key::of_turn(key::INBOX, turn))? {
+        let row: InboxV1 = value::decode("inbox", &bytes)?;
+        return Ok(Some(Found::Open(turn, Box::new(row))));
+    }
+    let Some(bytes) = engine.get(&key::of_turn(key::RECEIPT, turn))? else { return Ok(None) };
+    let receipt: ReceiptV1 = value::decode("receipt", &bytes)?;
+    Ok(Some(Found::Closed(turn, Box::new(receipt))))
 }
 
 /// The newest note of `message` but that it came again.
