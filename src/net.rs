@@ -14,9 +14,9 @@ mod read;
 mod roots;
 
 pub use certificates::{BadCertificates, Certificates};
-pub use error::NetError;
+pub use error::{NetError, unconnected};
 pub use factory::{HttpFactory, HttpSettings};
-pub use proxy::{Proxy, proxy_at_fault};
+pub use proxy::Proxy;
 pub use read::read_capped;
 
 #[cfg(test)]

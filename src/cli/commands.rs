@@ -69,7 +69,7 @@ fn check(file: Option<&Path>, environment: &Environment, output: Output) -> Resu
         }
         say(&match errors {
             0 => format!("The configuration is in order; bots: {bots}."),
-            errors => format!("Errors: {errors}; usable bots: {bots}."),
+            errors => format!("Errors: {errors}; bot files that can be read: {bots}."),
         })?;
     }
     Ok(if errors == 0 { Exit::Done } else { Exit::Configuration })
@@ -86,6 +86,12 @@ fn ask(
         Ok(loaded) => loaded,
         Err(exit) => return Ok(exit),
     };
+    if loaded.bots.is_empty() {
+        complain(&format!(
+            "larkspur: no bot in {} (see --config); a plain one without knowledge answers",
+            loaded.settings.bots_dir.display()
+        ));
+    }
     // The answer is the output; of what the engine does on the way only troubles are.
     telemetry::init("warn,genai=off", LogFormat::Text);
     block_on(async move {

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::port::{LlmError, LlmErrorKind};
 use crate::base::limit::prefix_chars;
-use crate::net::proxy_at_fault;
+use crate::net::unconnected;
 
 /// The longest wait a provider may ask for.
 const RETRY_AFTER_MAX: Duration = Duration::from_secs(3600);
@@ -76,8 +76,8 @@ fn of_transport(error: &reqwest::Error) -> LlmError {
     if error.is_timeout() && !error.is_connect() {
         timeout()
     } else if error.is_connect() {
-        let proxy = proxy_at_fault(error).map(|proxy| format!(": {proxy}")).unwrap_or_default();
-        plain(LlmErrorKind::Network, &format!("no connection to the provider{proxy}"))
+        let cause = unconnected(error);
+        plain(LlmErrorKind::Network, &format!("no connection to the provider: {cause}"))
     } else if error.is_body() || error.is_decode() {
         plain(LlmErrorKind::CutOff, "the connection broke within the reply")
     } else {

@@ -57,19 +57,29 @@ impl From<reqwest::Error> for NetError {
         // A connect time-out is both; that nothing was sent is the stronger statement.
         let (connect, timeout) = (error.is_connect(), error.is_timeout());
         let builder = error.is_builder();
-        let proxy = proxy_at_fault(&error);
+        if connect {
+            return Self::NotConnected(unconnected(&error));
+        }
         let cause = cause_of(&error.without_url());
-        let cause = proxy.map_or_else(|| cause.clone(), |proxy| format!("{proxy}: {cause}"));
         if builder {
             Self::Unusable(cause)
-        } else if connect {
-            Self::NotConnected(cause)
         } else if timeout {
             Self::TimedOut(cause)
         } else {
             Self::Broken(cause)
         }
     }
+}
+
+/// Why no connection came about, and with what.
+pub fn unconnected(error: &reqwest::Error) -> String {
+    let place = proxy_at_fault(error).or_else(|| {
+        let (host, port) =
+            error.url().and_then(|url| url.host_str().zip(url.port_or_known_default()))?;
+        Some(format!("{host}:{port}"))
+    });
+    let cause = cause_of(error);
+    place.map_or_else(|| cause.clone(), |place| format!("{place}: {cause}"))
 }
 
 /// The innermost cause says what happened; the layers above it only say where.

@@ -114,7 +114,7 @@ fn below(error: &dyn Error) -> impl Iterator<Item = &(dyn Error + 'static)> {
 
 /// What a failed request has to do with the proxy, by its place: it could not be reached, it
 /// refused, or the way through it led nowhere. `None`: nothing.
-pub fn proxy_at_fault(error: &reqwest::Error) -> Option<String> {
+pub(super) fn proxy_at_fault(error: &reqwest::Error) -> Option<String> {
     let url = error.url()?;
     let found = below(error).find_map(|cause| cause.downcast_ref::<Unconnected>())?;
     if !found.mark.leads_to(url) {

@@ -79,9 +79,14 @@ async fn ask_answers_in_the_terminal_without_a_daemon() {
     let output = stage.cli(&["ask", "--json", "部署流程"]);
     let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert!(answer["answer"].as_str().unwrap().contains("[deploy]"), "{answer}");
+    let complaint = String::from_utf8(output.stderr).unwrap();
+    assert!(!complaint.contains("no bot in"), "{complaint}");
     let output = stage.cli(&["ask", "--bot", "nobody", "hello"]);
     assert_eq!(output.status.code(), Some(64));
     assert!(String::from_utf8(output.stderr).unwrap().contains("`nobody`"));
+    std::fs::remove_dir_all(stage.path("bots")).unwrap();
+    let alone = stage.cli(&["ask", "hello"]);
+    assert!(String::from_utf8(alone.stderr).unwrap().contains("no bot in "));
     assert!(!stage.path("data").exists(), "asking leaves no trace");
     assert!(stage.sim.calls(larkspur::playground::Endpoint::Any).is_empty());
 }

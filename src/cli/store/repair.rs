@@ -28,13 +28,13 @@ pub(super) async fn repair(
     let (replaced, report) = match app::repair(settings).await {
         Err(CopyError::Store(StoreError::Broken { .. })) if accept_loss => {
             let salvaged = tokio::task::block_in_place(|| app::accept_loss(settings));
-            let (remains, old_files) = salvaged.map_err(CopyError::from)?;
+            let (remains, old_files) = salvaged.map_err(beyond_repair)?;
             (Some(Replaced { remains, old_files }), app::repair(settings).await?)
         }
         Err(CopyError::Store(error @ StoreError::Broken { .. })) => {
             let remains = tokio::task::block_in_place(|| app::remains(settings));
-            say_what_is_left(&remains.map_err(CopyError::from)?, output)?;
-            return Err(CopyError::from(error).into());
+            say_what_is_left(&remains.map_err(beyond_repair)?, output)?;
+            return Err(beyond_repair(error));
         }
         other => (None, other?),
     };
@@ -58,6 +58,20 @@ pub(super) async fn repair(
         say_report(&report, repairs)?;
     }
     Ok(if report.unreadable == 0 { Exit::Done } else { Exit::Failed })
+}
+
+/// The advice of the store's own error is to do what has just been done.
+fn beyond_repair(error: StoreError) -> Undone {
+    match error {
+        StoreError::Broken { folder, cause } => Undone(
+            format!(
+                "the data folder {folder} cannot be opened: {cause}. Nothing was changed. Move the \
+                 folder aside and put a copy in its place with `larkspur store restore FILE`"
+            ),
+            Exit::TryLater,
+        ),
+        other => CopyError::from(other).into(),
+    }
 }
 
 /// What `--accept-loss` would go on with.
