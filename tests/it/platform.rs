@@ -243,8 +243,9 @@ async fn one_chat_that_waits_for_the_platform_does_not_hold_up_another() {
     let first = stage.sim.says("ann", &slow, "slow").unwrap();
     crate::talk::until("the fault struck", || failed(&stage, Endpoint::Reply) == 1).await;
     let second = stage.sim.says("ben", &quick, "quick").unwrap();
-    stage.answers(&second).await;
-    assert_eq!(stage.sim.wait_for_answers(&first, 1, PATIENCE).await.len(), 1);
+    for question in [&second, &first] {
+        stage.verdict(question, "answered").await;
+    }
     let calls = stage.sim.calls(Endpoint::Reply);
     let answered = |question: &str| {
         calls.iter().position(|call| call.code == 0 && call.path.contains(question)).unwrap()
