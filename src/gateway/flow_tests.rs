@@ -260,21 +260,26 @@ async fn a_press_of_somebody_who_is_on_no_list_is_refused() {
     assert_eq!(reply.tone, Tone::Warning);
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn replays_that_are_asked_for_at_the_same_moment_are_one() {
-    let mouth = Arc::new(Mouth::default());
-    let gateway = gateway(&mouth);
-    let failed = gateway.next_turn();
+/// A failed turn, kept to be done again.
+async fn keep_failed(gateway: &Gateway, turn: TurnId, admitted: AdmittedV1) {
     let kept = FailedV1 {
         message: AgentMessage::from_cli(BotName::new("b"), MessageId::new("m1"), "what is up"),
         verdict: Verdict::Failed,
         reason: "on purpose".to_owned(),
         at: SystemClock::default().now(),
         replayed: None,
-        admitted: AdmittedV1::default(),
+        admitted,
     };
-    let change = kept.change(&failed_key(failed)).unwrap();
+    let change = kept.change(&failed_key(turn)).unwrap();
     gateway.shared.store.commit(vec![change]).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn replays_that_are_asked_for_at_the_same_moment_are_one() {
+    let mouth = Arc::new(Mouth::default());
+    let gateway = gateway(&mouth);
+    let failed = gateway.next_turn();
+    keep_failed(&gateway, failed, AdmittedV1::default()).await;
     // The commit takes 30 ms: all of them look before the first is done. Fewer than the line holds.
     let replays = (0..6).map(|_| gateway.replay(failed));
     let replays = futures_util::future::join_all(replays).await;
@@ -289,16 +294,7 @@ async fn a_replay_does_not_answer_a_sender_who_was_never_cleared() {
     let mouth = Arc::new(Mouth::default());
     let gateway = gateway(&mouth);
     let failed = gateway.next_turn();
-    let kept = FailedV1 {
-        message: AgentMessage::from_cli(BotName::new("b"), MessageId::new("m1"), "what is up"),
-        verdict: Verdict::Failed,
-        reason: "on purpose".to_owned(),
-        at: SystemClock::default().now(),
-        replayed: None,
-        admitted: uncleared(),
-    };
-    let change = kept.change(&failed_key(failed)).unwrap();
-    gateway.shared.store.commit(vec![change]).await.unwrap();
+    keep_failed(&gateway, failed, uncleared()).await;
     gateway.replay(failed).await.unwrap();
     assert_eq!(closed(&gateway, "m1").await.verdict, Verdict::NotAllowed);
     assert!(mouth.said.lock().unwrap().is_empty());

@@ -1,5 +1,6 @@
 use super::*;
 use crate::store::kv::{Batch, Engine, FORMAT_KEY};
+use crate::store::sled::salvage::tests::without_a_piece;
 
 fn key(number: u32) -> Vec<u8> {
     format!("s{:08x}", number.wrapping_mul(0x9E37_79B9)).into_bytes()
@@ -58,14 +59,7 @@ fn a_store_with_a_hole_stays_as_it_is() {
     let root = tempfile::tempdir().unwrap();
     let data_dir = root.path().join("data");
     rewritten(&data_dir);
-    let engine = SledEngine::open(&data_dir).unwrap();
-    let gone = engine.with(|opened| {
-        let piece = opened.db.range(vec![b'~']..vec![b'~' + 1]).next().unwrap()?.0;
-        opened.db.remove(piece)?;
-        opened.sync()
-    });
-    gone.unwrap();
-    engine.close();
+    without_a_piece(&data_dir);
     let refused = compact_sled(&data_dir);
     assert!(matches!(refused, Err(StoreError::Broken { .. })), "{refused:?}");
     let engine = SledEngine::open(&data_dir).unwrap();

@@ -206,4 +206,4 @@ fn each_file(
 
 #[cfg(test)]
 #[path = "salvage_tests.rs"]
-mod tests;
+pub(super) mod tests;

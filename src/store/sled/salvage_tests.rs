@@ -18,7 +18,7 @@ fn two_records() -> (tempfile::TempDir, PathBuf) {
 }
 
 /// Takes a piece of the long value away, as a segment that is gone would.
-fn without_a_piece(data_dir: &Path) {
+pub(in crate::store::sled) fn without_a_piece(data_dir: &Path) {
     let engine = SledEngine::open(data_dir).unwrap();
     let gone = engine.with(|opened| {
         let piece = opened.db.range(vec![b'~']..vec![b'~' + 1]).next().unwrap()?.0;
