@@ -25,7 +25,7 @@ pub struct Compacted {
 }
 
 /// Writes the store in `data_dir` anew; it must not be in use. The new one takes the place of the
-/// old when it is whole and synced. Blocking, some fifteen seconds a million records.
+/// old when it is whole and synced. Blocking, about half a minute a million records.
 ///
 /// # Errors
 /// As for opening the store; [`StoreError::Broken`] if a record lacks a part; [`StoreError::Disk`]
