@@ -4,6 +4,7 @@
 //! gateway hands answers to an [`Outlet`]. Neither knows the other. Everything that starts work
 //! enters as an [`AgentMessage`], schedules and webhooks too. No I/O here.
 
+mod card;
 mod context;
 mod failures;
 mod message;
@@ -12,6 +13,8 @@ mod ports;
 mod press;
 mod reply;
 
+pub(crate) use card::PRESS_MEMBER;
+pub use card::{Block, ButtonPress, Card};
 pub use context::{Context, ContextKind, Trust};
 pub use failures::{FailedPage, FailedTurn, Failures, ReplayError, Replayed};
 pub(crate) use message::METADATA_TENANT;
@@ -21,9 +24,9 @@ pub use message::{
 };
 pub use origin::{Addressing, ChatKind, DedupKey, Incoming, Meeting, News, Notice, Relation};
 pub use ports::{
-    Arrival, Control, Fact, Forwarded, Hit, Ide, IdeTask, Inlet, InletError, Knowledge,
-    KnowledgeError, LookedUp, Lookup, LookupError, Memory, MemoryError, MemoryScope, People,
-    Quoted, Recipe, Remembered, Resource, ResourceError, Submitted, Why,
+    Arrival, Control, Errand, ErrandKind, Fact, Forwarded, Hit, Ide, IdeTask, Inlet, InletError,
+    Knowledge, KnowledgeError, LookedUp, Lookup, LookupError, Memory, MemoryError, MemoryScope,
+    People, Quoted, Recipe, Remembered, Resource, ResourceError, Submitted, Why,
 };
 pub use press::{Press, PressReply, Pressed, Tone};
 pub use reply::{

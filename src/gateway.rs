@@ -14,6 +14,7 @@ mod commands;
 mod decline;
 mod deliver;
 mod doubt;
+mod errand;
 mod failed;
 mod flow;
 mod instead;

@@ -92,7 +92,7 @@ mod tests {
         let (bot, chat) = (BotName::new("b"), ChatId::new("c"));
         let destination = Destination::reply(bot, Channel::Cli, chat, MessageId::new("m"));
         SendV1 {
-            operation: Operation::Reply { destination, text: "t".to_owned() },
+            operation: Operation::Reply { destination, text: "t".to_owned(), card: None },
             uuid: "u".to_owned(),
             state,
             first_try_at: None,

@@ -22,7 +22,7 @@ mod webhook;
 
 pub use api::{
     ApiError, BotInfo, Download, Endpoint, Failure, LarkApi, LarkApp, LarkDeps, Limiter,
-    MessageRecord,
+    MessageRecord, Said,
 };
 pub use bot::{LarkBot, LarkBots};
 pub use identity::{Identity, IdentityState, learn_identity};

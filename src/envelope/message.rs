@@ -230,6 +230,8 @@ pub struct AgentMessage {
 pub(crate) const METADATA_PRESET: &str = "preset";
 /// The metadata key of the organisation that the bot belongs to, as the channel names it.
 pub(crate) const METADATA_TENANT: &str = "tenant";
+/// The metadata key of questions that stood on a button.
+const METADATA_PRESSED: &str = "pressed";
 /// The metadata key of messages from a private chat.
 const METADATA_PRIVATE: &str = "private";
 
@@ -269,6 +271,32 @@ impl AgentMessage {
     ) -> Self {
         let destination = Destination::reply(bot, Channel::Lark, chat, id.clone());
         Self::new(Channel::Lark, id, content, sender, destination)
+    }
+
+    /// A question that stood on a button of a card, asked by whoever pressed it. The answer goes
+    /// where `destination` says.
+    pub fn pressed(
+        id: MessageId,
+        sender: Sender,
+        question: impl Into<String>,
+        destination: Destination,
+    ) -> Self {
+        let mut message = Self::new(destination.channel, id, question, sender, destination);
+        message.metadata.insert(METADATA_PRESSED.to_owned(), Value::from(true));
+        message
+    }
+
+    /// A task of the daemon's own configuration, which speaks as the system: `channel` says
+    /// whether a schedule or a webhook. The outcome goes where `destination` says.
+    pub fn errand(
+        channel: Channel,
+        id: MessageId,
+        content: impl Into<String>,
+        destination: Destination,
+    ) -> Self {
+        let sender =
+            Sender { id: UserId::new("larkspur"), kind: SenderKind::System, display_name: None };
+        Self::new(channel, id, content, sender, destination)
     }
 
     /// A message over the HTTP API, in the conversation the caller names.
@@ -343,6 +371,11 @@ impl AgentMessage {
     pub fn with_preset(mut self, preset: &str) -> Self {
         self.metadata.insert(METADATA_PRESET.to_owned(), Value::from(preset));
         self
+    }
+
+    /// Whether it stood on a button: then nobody in the chat has read it.
+    pub fn was_pressed(&self) -> bool {
+        self.metadata.contains_key(METADATA_PRESSED)
     }
 
     /// Whether it was said in a private chat of a platform, where nobody adds a bot: people meet

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use serde::Serialize;
 
 use super::message::{AgentMessage, Attachment, Channel};
-use super::origin::{Incoming, Notice};
+use super::origin::{DedupKey, Incoming, Notice};
 use super::press::{Press, PressReply};
 use crate::base::{BotName, ChatId, MessageId, SessionKey, Timestamp, TurnId, UserId, Verdict};
 
@@ -17,6 +17,35 @@ pub enum Arrival {
     Message(Box<Incoming>),
     /// Any other event: acknowledged and noted.
     Notice(Notice),
+    /// What the configuration asks for.
+    Errand(Box<Errand>),
+}
+
+/// Work that the operator's configuration asks for: a schedule is due, a webhook was called. No
+/// list of people decides about it.
+#[derive(Clone, Debug)]
+pub struct Errand {
+    /// The bot that does it.
+    pub bot: BotName,
+    /// What is to be done. Its reply handle says where the outcome goes; its id is what people can
+    /// ask about.
+    pub message: AgentMessage,
+    /// Any of these seen before makes it a duplicate. At least one.
+    pub keys: Vec<DedupKey>,
+    /// What kind of work it is.
+    pub kind: ErrandKind,
+}
+
+/// The kind of work of an [`Errand`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ErrandKind {
+    /// The message is worked on like one that a person sent.
+    Work,
+    /// What the message says is what is said.
+    Post {
+        /// Why, for `/why`.
+        reason: String,
+    },
 }
 
 /// What became of an arrival. Each of these may be acknowledged to the platform.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
+use super::card::Card;
 use super::message::Channel;
 use crate::base::{BotName, ChatId, Disposition, MessageId};
 
@@ -135,6 +136,9 @@ pub enum Operation {
         destination: Destination,
         /// The text, Markdown as models write it.
         text: String,
+        /// Goes out in the place of the text, which says the same.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        card: Option<Box<Card>>,
     },
     /// An answer to the message that `destination` names.
     Reply {
@@ -142,6 +146,9 @@ pub enum Operation {
         destination: Destination,
         /// The text, Markdown as models write it.
         text: String,
+        /// Goes out in the place of the text, which says the same.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        card: Option<Box<Card>>,
     },
     /// Replaces the text of an own message that is still growing.
     Edit {
@@ -240,6 +247,11 @@ pub trait Outlet: Send + Sync {
     /// How much of the limit a text takes: its bytes as they travel, at least those of UTF-8.
     fn text_bytes(&self, text: &str) -> usize {
         text.len()
+    }
+
+    /// Whether the channel can show a card like this one; else its text is sent.
+    fn takes_card(&self, _card: &Card) -> bool {
+        false
     }
 }
 

@@ -38,8 +38,8 @@ impl Gateway {
     ) -> Result<Submitted, InletError> {
         let turn = self.next_turn();
         let closing = ClosingV1 { verdict: declined.verdict, reason: declined.reason.to_owned() };
-        let (row, mut changes) =
-            planned_closing(bot, turn, row, closing, &declined.say.text(bot.locale));
+        let text = declined.say.text(bot.locale);
+        let (row, mut changes) = planned_closing(bot, turn, row, closing, text.as_str().into());
         changes.extend(declined.changes);
         let submitted = self.store_once(turn, keys, &row, changes).await?;
         if submitted != Submitted::Duplicate {

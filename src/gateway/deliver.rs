@@ -155,7 +155,7 @@ mod tests {
             MessageId::new("m"),
         );
         SendV1 {
-            operation: Operation::Reply { destination, text: "t".to_owned() },
+            operation: Operation::Reply { destination, text: "t".to_owned(), card: None },
             uuid: "u".to_owned(),
             state,
             first_try_at: None,

@@ -10,6 +10,8 @@ use crate::store::InboxV1;
 
 /// A send is sent again under another key at most so often.
 const REPEATS_MAX: u8 = 3;
+/// So many characters may stand before the title of a card.
+const FRONT_CHARS_MAX: usize = 8;
 /// How far the platform's clock may be behind this machine's.
 const CLOCK_SKEW_MAX: Duration = Duration::from_secs(120);
 
@@ -19,13 +21,23 @@ pub(super) struct Wanted<'a> {
     /// What it stands below.
     pub(super) anchor: Anchor<'a>,
     /// What it says.
-    pub(super) text: &'a str,
+    pub(super) words: Words<'a>,
     /// It was not sent earlier.
     pub(super) since: Timestamp,
     /// The answer's other messages that are known to be there.
     pub(super) known: &'a [MessageId],
     /// How many messages of the answer before it may be there or not.
     pub(super) earlier_in_doubt: usize,
+}
+
+/// By which of its words a message is known.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Words<'a> {
+    /// All of them.
+    All(&'a str),
+    /// It is a card: what platforms tell of one later begins with its title, and little else is
+    /// certain.
+    Title(&'a str),
 }
 
 /// What a message stands below.
@@ -64,8 +76,7 @@ pub(super) fn earliest(row: &InboxV1, first_try_at: Option<Timestamp>) -> Timest
 pub(super) fn seek(history: &[LookedUp], is_whole: bool, wanted: &Wanted<'_>) -> Sought {
     let candidates: Vec<&LookedUp> =
         history.iter().filter(|message| may_be(message, wanted)).collect();
-    if let Some(same) = candidates.iter().find(|message| says_the_same(&message.text, wanted.text))
-    {
+    if let Some(same) = candidates.iter().find(|message| says_so(&message.text, wanted.words)) {
         return Sought::Found(same.id.clone());
     }
     // The platform may show a text otherwise than it was sent; the order of an answer's messages
@@ -93,14 +104,28 @@ fn may_be(message: &LookedUp, wanted: &Wanted<'_>) -> bool {
         && !wanted.known.contains(&message.id)
 }
 
+fn says_so(told: &str, words: Words<'_>) -> bool {
+    match words {
+        Words::All(text) => says_the_same(told, text),
+        Words::Title(title) => {
+            let told: String = told.chars().filter(is_printed).collect();
+            let title: String = title.chars().filter(is_printed).collect();
+            // The channel may say in front that it is a card.
+            told.split_once(&title)
+                .is_some_and(|(front, _)| front.chars().count() <= FRONT_CHARS_MAX)
+        }
+    }
+}
+
 /// White space and what is not printed may change on the way.
 fn says_the_same(one: &str, other: &str) -> bool {
-    let printed = |letter: &char| {
-        !letter.is_whitespace()
-            && !letter.is_control()
-            && !matches!(*letter, '\u{200b}' | char::REPLACEMENT_CHARACTER)
-    };
-    one.chars().filter(printed).eq(other.chars().filter(printed))
+    one.chars().filter(is_printed).eq(other.chars().filter(is_printed))
+}
+
+fn is_printed(letter: &char) -> bool {
+    !letter.is_whitespace()
+        && !letter.is_control()
+        && !matches!(*letter, '\u{200b}' | char::REPLACEMENT_CHARACTER)
 }
 
 /// What the platform said to the try that led to the look-up.
@@ -168,7 +193,7 @@ mod tests {
     fn reply<'a>(target: &'a MessageId, text: &'a str) -> Wanted<'a> {
         Wanted {
             anchor: Anchor::Answers(target),
-            text,
+            words: Words::All(text),
             since: Timestamp::from_millis(100),
             known: &[],
             earlier_in_doubt: 0,

@@ -137,7 +137,7 @@ impl Inlet for Gateway {
     }
 
     async fn press(&self, press: Press) -> PressReply {
-        self.answer_press(press)
+        self.answer_press(press).await
     }
 }
 
@@ -201,6 +201,7 @@ impl Gateway {
             match arrival {
                 Arrival::Message(incoming) => gateway.accept(*incoming).await,
                 Arrival::Notice(notice) => gateway.hear(notice).await,
+                Arrival::Errand(errand) => gateway.run_errand(*errand).await,
             }
         };
         let accepted = self.shared.tasks.to_the_end("accept", accepting).await;
@@ -276,7 +277,7 @@ impl Gateway {
     }
 
     /// A message that was let in, to its line.
-    async fn accept_row(
+    pub(super) async fn accept_row(
         &self,
         bot: &BotRuntime,
         keys: &[DedupKey],

@@ -405,7 +405,7 @@ async fn what_a_turn_that_is_still_open_said_is_known_at_start_as_the_bots_own()
     let (turn, row) = (gateway.next_turn(), row_of_somebody(&gateway, "m1"));
     let bot = Arc::clone(&gateway.shared.bots[&row.bot]);
     let closing = ClosingV1 { verdict: Verdict::Answered, reason: String::new() };
-    let (row, changes) = planned_closing(&bot, turn, row, closing, "hello");
+    let (row, changes) = planned_closing(&bot, turn, row, closing, "hello".into());
     gateway.shared.store.commit(changes).await.unwrap();
     let (part, mut send) = gateway.shared.store.sends(turn).await.unwrap().remove(0);
     send.delivered_id = Some("om_out".to_owned());

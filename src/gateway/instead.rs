@@ -34,18 +34,32 @@ pub(super) fn refused(sending: &Sending<'_>, part: &mut Part<'_>, refusal: Refus
     };
     let send = &mut *part.send;
     match &mut send.operation {
+        // Whoever may not have the card may have its words.
+        Operation::Create { card: card @ Some(_), .. }
+        | Operation::Reply { card: card @ Some(_), .. }
+            if refusal.for_content =>
+        {
+            *card = None;
+            anew(send, format!("{}-{}t", sending.turn.simple(), part.number));
+            send.reason = format!("the card was refused ({}); it was sent as text", refusal.reason);
+        }
         Operation::Create { text, .. } | Operation::Reply { text, .. }
             if refusal.for_content && send.refused.is_none() =>
         {
             *text = Say::Undelivered(say).text(sending.bot.locale);
             send.refused = Some(format!("{what} was refused: {}", refusal.reason));
-            send.uuid = format!("{}-{}s", sending.turn.simple(), part.number);
-            send.state = SendState::Planned;
-            (send.first_try_at, send.doubtful, send.repeats) = (None, false, 0);
+            anew(send, format!("{}-{}s", sending.turn.simple(), part.number));
             send.reason.clear();
         }
         _ => end(send, SendState::Abandoned, SendCause::Refused, refusal.reason.to_owned()),
     }
+}
+
+/// As if never tried, under another key.
+fn anew(send: &mut SendV1, uuid: String) {
+    send.uuid = uuid;
+    send.state = SendState::Planned;
+    (send.first_try_at, send.doubtful, send.repeats) = (None, false, 0);
 }
 
 /// Why nothing is sent behind a message, if that is so. (Whoever stopped one stopped all, and

@@ -27,7 +27,7 @@ impl ReplySink for OutboxSink {
         let message = spoken_by_the_daemon(destination, turn.to_string());
         let row = gateway.row(message, Lane::Delivery);
         let closing = ClosingV1 { verdict: Verdict::Answered, reason: String::new() };
-        let (row, changes) = planned_closing(&bot, turn, row, closing, &text);
+        let (row, changes) = planned_closing(&bot, turn, row, closing, text.as_str().into());
         let stored = gateway.shared.store.commit(changes).await;
         stored.map_err(|error| ReplyError::NotStored(error.to_string()))?;
         gateway.start_aside(turn, row, false);

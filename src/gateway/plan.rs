@@ -10,7 +10,7 @@ use super::pairing::PairingStep;
 use super::split::{Measure, split_text};
 use super::stop::Stop;
 use crate::base::{Locale, Say, SessionKey, TurnId, Verdict, limit};
-use crate::envelope::{Attachment, Destination, Exchange, Operation, Speaker};
+use crate::envelope::{Attachment, Card, Destination, Exchange, Operation, Speaker};
 use crate::store::{Change, ClosingV1, InboxV1, SendState, SendV1, SessionV1, StoreError};
 
 /// A conversation keeps at most this many lines.
@@ -43,6 +43,8 @@ pub(super) enum Remember {
 pub(super) struct Ended {
     /// What is said; `None`: nothing.
     pub(super) text: Option<String>,
+    /// Says the same where the channel has cards.
+    pub(super) card: Option<Card>,
     /// The verdict once that has arrived.
     pub(super) verdict: Verdict,
     /// Details for `/why`.
@@ -51,6 +53,8 @@ pub(super) struct Ended {
     pub(super) remember: Remember,
     /// What becomes of pairings.
     pub(super) pairing: Option<PairingStep>,
+    /// What else must be true together with it.
+    pub(super) changes: Vec<Change>,
 }
 
 impl Ended {
@@ -58,10 +62,12 @@ impl Ended {
     pub(super) fn saying(say: &Say, locale: Locale, verdict: Verdict) -> Self {
         Self {
             text: Some(say.text(locale)),
+            card: None,
             verdict,
             reason: String::new(),
             remember: Remember::Nothing,
             pairing: None,
+            changes: Vec::new(),
         }
     }
 
@@ -79,10 +85,12 @@ impl Ended {
     pub(super) fn silent(verdict: Verdict, reason: impl Into<String>) -> Self {
         Self {
             text: None,
+            card: None,
             verdict,
             reason: reason.into(),
             remember: Remember::Nothing,
             pairing: None,
+            changes: Vec::new(),
         }
     }
 
@@ -147,7 +155,8 @@ impl Gateway {
     ) -> Result<(), StoreError> {
         let key = row.message.session.id.clone();
         let _guard = self.shared.session_locks.lock(&key).await;
-        let messages = messages(bot, row, ended.text.as_deref().unwrap_or_default());
+        let said = Saying { text: ended.text.as_deref().unwrap_or_default(), card: ended.card };
+        let messages = messages(bot, row, said);
         let mut reason = ended.reason;
         if messages.chars_cut > 0 {
             let cut = format!("{} characters of the answer were not sent", messages.chars_cut);
@@ -155,7 +164,8 @@ impl Gateway {
         }
         row.closing = Some(ClosingV1 { verdict: ended.verdict, reason });
         let mut changes = vec![Change::PutInbox { turn, row: Box::new(row.clone()) }];
-        changes.extend(planned_sends(turn, row, messages.texts));
+        changes.extend(planned_sends(turn, row, messages));
+        changes.extend(ended.changes);
         if let Some(session) = self.changed_session(row, ended.remember).await? {
             changes.push(Change::PutSession { key, session: Box::new(session) });
         }
@@ -212,24 +222,44 @@ pub(super) fn planned_closing(
     turn: TurnId,
     mut row: InboxV1,
     closing: ClosingV1,
-    text: &str,
+    said: Saying<'_>,
 ) -> (InboxV1, Vec<Change>) {
     row.closing = Some(closing);
     let mut changes = vec![Change::PutInbox { turn, row: Box::new(row.clone()) }];
-    changes.extend(planned_sends(turn, &row, messages(bot, &row, text).texts));
+    changes.extend(planned_sends(turn, &row, messages(bot, &row, said)));
     (row, changes)
+}
+
+/// What a turn says.
+pub(super) struct Saying<'a> {
+    pub(super) text: &'a str,
+    /// Says the same where the channel has cards.
+    pub(super) card: Option<Card>,
+}
+
+impl<'a> From<&'a str> for Saying<'a> {
+    fn from(text: &'a str) -> Self {
+        Self { text, card: None }
+    }
 }
 
 /// An answer as it is sent.
 struct Messages {
+    /// In the place of the first and only text.
+    card: Option<Box<Card>>,
     texts: Vec<String>,
     /// How much of it is not.
     chars_cut: usize,
 }
 
 /// Cuts an answer into messages for the channel it goes to.
-fn messages(bot: &BotRuntime, row: &InboxV1, text: &str) -> Messages {
+fn messages(bot: &BotRuntime, row: &InboxV1, Saying { text, card }: Saying<'_>) -> Messages {
     let outlet = bot.outlets.get(&row.message.reply_fn.destination().channel);
+    let card = card.filter(|card| outlet.is_some_and(|outlet| outlet.takes_card(card)));
+    if let Some(card) = card {
+        let (card, texts) = (Some(Box::new(card)), vec![text.to_owned()]);
+        return Messages { card, texts, chars_cut: 0 };
+    }
     let most = outlet.map_or(usize::MAX, |outlet| outlet.text_bytes_max());
     let cost = |text: &str| outlet.map_or(text.len(), |outlet| outlet.text_bytes(text));
     let mut texts = split_text(text, Measure { most, cost: &cost });
@@ -239,15 +269,16 @@ fn messages(bot: &BotRuntime, row: &InboxV1, text: &str) -> Messages {
         chars_cut = beyond.iter().map(|text| text.chars().count()).sum();
         texts.push(Say::AnswerCut { chars: chars_cut }.text(bot.locale));
     }
-    Messages { texts, chars_cut }
+    Messages { card: None, texts, chars_cut }
 }
 
-fn planned_sends(turn: TurnId, row: &InboxV1, texts: Vec<String>) -> Vec<Change> {
+fn planned_sends(turn: TurnId, row: &InboxV1, mut messages: Messages) -> Vec<Change> {
     let destination = row.message.reply_fn.destination();
     (0u16..)
-        .zip(texts)
+        .zip(messages.texts)
         .map(|(part, text)| {
-            let send = planned_send(turn, part, destination, text);
+            let card = messages.card.take();
+            let send = planned_send(turn, part, operation(destination, text, card));
             Change::PutSend { turn, part, send: Box::new(send) }
         })
         .collect()
@@ -272,14 +303,17 @@ fn asked(row: &InboxV1) -> String {
     asked
 }
 
+fn operation(destination: &Destination, text: String, card: Option<Box<Card>>) -> Operation {
+    let destination = destination.clone();
+    match destination.reply_to {
+        Some(_) => Operation::Reply { destination, text, card },
+        None => Operation::Create { destination, text, card },
+    }
+}
+
 /// One message of an answer, not tried yet. Its uuid follows from turn and part, so that it is
 /// the same for every try, before and after a crash.
-fn planned_send(turn: TurnId, part: u16, destination: &Destination, text: String) -> SendV1 {
-    let destination = destination.clone();
-    let operation = match destination.reply_to {
-        Some(_) => Operation::Reply { destination, text },
-        None => Operation::Create { destination, text },
-    };
+fn planned_send(turn: TurnId, part: u16, operation: Operation) -> SendV1 {
     SendV1 {
         operation,
         uuid: format!("{}-{part}", turn.simple()),

@@ -1,21 +1,31 @@
 //! Presses in cards. Whoever pressed is told what came of it, whatever that is.
 //!
-//! This bot sends no cards with buttons yet, so no button means anything to it.
+//! A button of ours asks a question in the name of whoever presses it: that is accepted like the
+//! same question in a message. Anything else is answered from memory.
 
+use std::sync::Arc;
+
+use serde::Deserialize;
+
+use super::bot::BotRuntime;
 use super::flow::Gateway;
 use super::welcome::Visitor;
 use crate::base::limit::ellipsis;
-use crate::base::{Aside, Locale, Say, Verdict};
-use crate::envelope::{ChatKind, Press, PressReply, Tone};
+use crate::base::{Aside, Locale, MessageId, Say, Verdict};
+use crate::envelope::{
+    AgentMessage, ButtonPress, ChatKind, Destination, PRESS_MEMBER, Press, PressReply, Sender,
+    SenderKind, Tone,
+};
+use crate::store::Standing;
 use crate::telemetry::Event;
 
 /// The longest part of a button's name that is noted, in characters.
 const NAME_CHARS_MAX: usize = 40;
 
 impl Gateway {
-    /// Answers a press. Everything it needs is in memory.
-    pub(super) fn answer_press(&self, press: Press) -> PressReply {
-        let Some(bot) = self.shared.bots.get(&press.bot) else {
+    /// Answers a press. It waits for the store at most.
+    pub(super) async fn answer_press(&self, press: Press) -> PressReply {
+        let Some(bot) = self.shared.bots.get(&press.bot).map(Arc::clone) else {
             return say(Aside::PressLater, Locale::default(), Tone::Error);
         };
         if self.drain().is_cancelled() {
@@ -37,13 +47,62 @@ impl Gateway {
             // A press names the bot by itself, so it is the same in private and in groups.
             chat_kind: ChatKind::Group,
         };
-        if let Err((verdict, reason)) = self.admits(bot, &visitor) {
-            self.no_work(&bot.name, press.subject, verdict, reason);
-            return say(Aside::PressNotAllowed, bot.locale, Tone::Warning);
+        let standing = match self.admits(&bot, &visitor) {
+            Ok(standing) => standing,
+            Err((verdict, reason)) => {
+                self.no_work(&bot.name, press.subject, verdict, reason);
+                return say(Aside::PressNotAllowed, bot.locale, Tone::Warning);
+            }
+        };
+        if let Some(message) = question(&press) {
+            return self.ask_pressed(&bot, press, message, standing).await;
         }
         self.no_work(&bot.name, press.subject, Verdict::Filtered, &told);
         say(Aside::PressUnknown, bot.locale, Tone::Warning)
     }
+
+    /// Accepts the question on a button, to its end: whoever pressed may be gone by then.
+    async fn ask_pressed(
+        &self,
+        bot: &Arc<BotRuntime>,
+        press: Press,
+        message: AgentMessage,
+        standing: Standing,
+    ) -> PressReply {
+        let (gateway, of, keys) = (self.clone(), Arc::clone(bot), press.keys.clone());
+        let accepting = async move {
+            let mut message = message.sent_at(gateway.shared.clock.now());
+            message.session.id = of.session_of(&message);
+            let lane = gateway.lane_of(&message);
+            let mut row = gateway.row(message, lane);
+            row.admitted.standing = standing;
+            gateway.accept_row(&of, &keys, row).await
+        };
+        match self.shared.tasks.to_the_end("accept", accepting).await {
+            Some(Ok(_submitted)) => say(Aside::PressAsked, bot.locale, Tone::Info),
+            Some(Err(_)) | None => {
+                // It was not taken: pressing again is to count.
+                press.keys.iter().for_each(|key| self.shared.notices.remove(key));
+                say(Aside::PressLater, bot.locale, Tone::Error)
+            }
+        }
+    }
+}
+
+/// The question that a button of ours asks, answered below its card.
+fn question(press: &Press) -> Option<AgentMessage> {
+    let ours = press.pressed.value.get(PRESS_MEMBER)?;
+    let ButtonPress::Ask { text } = ButtonPress::deserialize(ours).ok()? else { return None };
+    let (chat, card) = (press.chat.clone()?, press.message.clone()?);
+    let id = match press.subject.as_str() {
+        // A generation whose presses have no ids of their own.
+        subject if subject.is_empty() || subject == card.as_str() => format!("press-{card}"),
+        subject => subject.to_owned(),
+    };
+    let id = MessageId::new(id);
+    let sender = Sender { id: press.operator.clone(), kind: SenderKind::User, display_name: None };
+    let destination = Destination::reply(press.bot.clone(), press.channel, chat, card);
+    Some(AgentMessage::pressed(id, sender, text, destination))
 }
 
 /// What was pressed, without what a person wrote into it.

@@ -10,14 +10,14 @@ use std::time::Duration;
 
 use super::bot::InDoubt;
 use super::deliver::Sending;
-use super::doubt::{Anchor, Resolution, Said, Sought, Wanted, earliest, resolve, seek};
+use super::doubt::{Anchor, Resolution, Said, Sought, Wanted, Words, earliest, resolve, seek};
 use super::flow::Gateway;
 use super::instead::{Refusal, refused};
 use super::turn::TurnError;
 use crate::base::{Backoff, Disposition, MessageId, Say, Timestamp};
 use crate::envelope::{
-    Certainty, DeliverError, Delivery, Destination, LookedUp, Lookup, LookupError, Operation,
-    Outlet,
+    Block, Certainty, DeliverError, Delivery, Destination, LookedUp, Lookup, LookupError,
+    Operation, Outlet,
 };
 use crate::store::{SendCause, SendState, SendV1};
 use crate::telemetry::Event;
@@ -324,9 +324,10 @@ fn as_if_untried(send: &mut SendV1) {
 /// Makes a message of the chat (or of its thread) out of an answer, under the same `uuid`: should
 /// the answer have been taken after all, the platform makes one message of both.
 fn detach(send: &mut SendV1) {
-    if let Operation::Reply { destination, text } = &send.operation {
+    if let Operation::Reply { destination, text, card } = &send.operation {
         let destination = Destination { reply_to: None, ..destination.clone() };
-        send.operation = Operation::Create { destination, text: text.clone() };
+        let (text, card) = (text.clone(), card.clone());
+        send.operation = Operation::Create { destination, text, card };
         "what it answers is gone; it was sent without that".clone_into(&mut send.reason);
     }
     as_if_untried(send);
@@ -344,17 +345,20 @@ fn send_again(sending: &Sending<'_>, part: &mut Part<'_>) {
 }
 
 fn mark_possibly_repeated(operation: &mut Operation, mark: &str) {
-    if let Operation::Create { text, .. } | Operation::Reply { text, .. } = operation
+    if let Operation::Create { text, card, .. } | Operation::Reply { text, card, .. } = operation
         && !text.starts_with(mark)
     {
         *text = format!("{mark}\n{text}");
+        if let Some(card) = card {
+            card.blocks.insert(0, Block::Markdown { text: mark.to_owned() });
+        }
     }
 }
 
 /// Looks for a send in the history of its chat or thread.
 async fn look_up(way: &Way, sending: &Sending<'_>, part: &Part<'_>) -> Result<Sought, LookupError> {
-    let (Operation::Create { destination, text } | Operation::Reply { destination, text }) =
-        &part.send.operation
+    let (Operation::Create { destination, text, card }
+    | Operation::Reply { destination, text, card }) = &part.send.operation
     else {
         return Ok(Sought::Unclear("only messages can be looked for".to_owned()));
     };
@@ -376,7 +380,7 @@ async fn look_up(way: &Way, sending: &Sending<'_>, part: &Part<'_>) -> Result<So
             (Operation::Reply { .. }, Some(target)) => Anchor::Answers(target),
             _ => Anchor::Free { in_thread: destination.thread.is_some() },
         },
-        text,
+        words: card.as_ref().map_or(Words::All(text), |card| Words::Title(&card.title)),
         since,
         known: &known,
         earlier_in_doubt: part.earlier.iter().filter(in_doubt).count(),

@@ -10,7 +10,7 @@ fn send(doubtful: bool) -> SendV1 {
     destination.in_thread = true;
     destination.thread = Some(Thread { id: "t".to_owned(), root: None });
     SendV1 {
-        operation: Operation::Reply { destination, text: "text".to_owned() },
+        operation: Operation::Reply { destination, text: "text".to_owned(), card: None },
         uuid: "u".to_owned(),
         state: SendState::InFlight,
         first_try_at: Some(Timestamp::from_millis(1)),
@@ -68,7 +68,7 @@ fn every_failure_has_its_consequence() {
 fn an_answer_whose_target_is_gone_keeps_its_thread_and_its_key() {
     let mut detached = send(false);
     detach(&mut detached);
-    let Operation::Create { destination, text } = &detached.operation else {
+    let Operation::Create { destination, text, .. } = &detached.operation else {
         panic!("it is no message of its own: {detached:?}")
     };
     assert_eq!((destination.reply_to.as_ref(), text.as_str()), (None, "text"));

@@ -18,7 +18,7 @@ use super::sessions::Job;
 use super::working::Working;
 use crate::agent::{AgentRunV1, DriveError, Outcome, replay};
 use crate::base::catalogue::DoorSay;
-use crate::base::{Backoff, Disposition, Say, Verdict};
+use crate::base::{Aside, Backoff, Disposition, Say, Verdict};
 use crate::envelope::AgentMessage;
 use crate::llm::ChatMessage;
 use crate::routing::{Classified, Intent, route};
@@ -184,12 +184,18 @@ impl Gateway {
         context
     }
 
-    /// The answer to a late message says how old that is.
+    /// The answer to a late message says how old that is, the one to a pressed question what was
+    /// asked.
     fn dated(&self, bot: &BotRuntime, job: &Job, mut ended: Ended) -> Ended {
         let is_late = lateness(&job.row, &bot.rules.stale).is_some();
         if let Some(text) = ended.text.as_mut().filter(|_| is_late) {
             let ago = self.shared.clock.now().since(job.row.message.timestamp);
             *text = format!("{}\n{text}", Say::Door(DoorSay::SentAgo { ago }).text(bot.locale));
+        }
+        let message = &job.row.message;
+        if let Some(text) = ended.text.as_mut().filter(|_| message.was_pressed()) {
+            let asked = Aside::Asked { question: message.content.clone() };
+            *text = format!("{}\n{text}", Say::Aside(asked).text(bot.locale));
         }
         ended
     }
@@ -333,6 +339,8 @@ fn ended(outcome: Outcome, epoch: u64) -> Ended {
             verdict: Verdict::Answered,
             reason: if partial { "partial".to_owned() } else { String::new() },
             pairing: None,
+            card: None,
+            changes: Vec::new(),
         },
         Outcome::Apologised { text, reason } => Ended {
             text: Some(text),
@@ -340,6 +348,8 @@ fn ended(outcome: Outcome, epoch: u64) -> Ended {
             reason,
             remember: Remember::Nothing,
             pairing: None,
+            card: None,
+            changes: Vec::new(),
         },
         Outcome::Cancelled => Ended::silent(Verdict::Stopped, ""),
         Outcome::LeaseLost => Ended::silent(Verdict::Failed, "another node took the session over"),

@@ -176,7 +176,7 @@ impl Gateway {
             ChatKind::Private => Aside::WelcomePrivate { bot: bot.name.to_string() },
         };
         let text = Say::Aside(say).text(bot.locale);
-        let (row, mut changes) = planned_closing(bot, turn, row, closing, &text);
+        let (row, mut changes) = planned_closing(bot, turn, row, closing, text.as_str().into());
         changes.push(WelcomedV1 { at: place.at, owed: false }.change(&key_of(bot, &place.chat))?);
         Ok(Planned { turn, row, changes })
     }

@@ -49,8 +49,9 @@ impl Working {
         let (ended, has_ended) = oneshot::channel();
         let (is_gone, gone) = oneshot::channel();
         let destination = job.row.message.reply_fn.destination();
-        if let Some(outlet) = bot.outlets.get(&destination.channel) {
-            let message = job.row.message.id.clone();
+        // Of what is no message of the channel nothing can be marked.
+        let message = destination.reply_to.clone().filter(|to| *to == job.row.message.id);
+        if let (Some(outlet), Some(message)) = (bot.outlets.get(&destination.channel), message) {
             let operation =
                 Operation::React { message: message.clone(), reaction: Reaction::Working };
             let uuid = job.turn.simple();

@@ -15,6 +15,13 @@ pub enum Aside {
     },
     /// Somebody pressed what this bot knows nothing of, or no more.
     PressUnknown,
+    /// Somebody pressed a question, which is on its way.
+    PressAsked,
+    /// The question that somebody pressed, above its answer.
+    Asked {
+        /// The question.
+        question: String,
+    },
     /// Somebody pressed who may not.
     PressNotAllowed,
     /// Somebody pressed while the bot is ending.
@@ -30,6 +37,8 @@ impl Aside {
             Self::WelcomePrivate { bot } => {
                 format!("你好，我是 {bot}。直接发消息提问即可；发送 /help 查看可用命令。")
             }
+            Self::PressAsked => "已提问，回答马上就来。".to_owned(),
+            Self::Asked { question } => format!("「{question}」"),
             Self::PressUnknown => "这个按钮已失效。".to_owned(),
             Self::PressNotAllowed => "你没有权限使用这个按钮。".to_owned(),
             Self::PressLater => "机器人暂时不可用，请稍后再点。".to_owned(),
@@ -45,6 +54,8 @@ impl Aside {
             Self::WelcomePrivate { bot } => {
                 format!("Hello, I am {bot}. Just send me your question; /help shows the commands.")
             }
+            Self::PressAsked => "Asked; the answer is on its way.".to_owned(),
+            Self::Asked { question } => format!("“{question}”"),
             Self::PressUnknown => "This button is not valid any more.".to_owned(),
             Self::PressNotAllowed => "You may not use this button.".to_owned(),
             Self::PressLater => {

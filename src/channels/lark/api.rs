@@ -5,6 +5,7 @@
 //! Retrying is the caller's affair; the one exception is an invalid token, which is renewed once.
 
 mod answers;
+mod card;
 mod client;
 mod codes;
 mod error;
@@ -18,6 +19,8 @@ mod token;
 mod transport;
 
 pub use answers::{BotInfo, MessageRecord};
+pub use card::Said;
+pub(super) use card::fits_card;
 pub use client::{LarkApi, LarkDeps};
 pub use error::{ApiError, Failure};
 pub use limiter::Limiter;

@@ -15,12 +15,12 @@ mod tokens;
 const CREATE: &str = "POST /open-apis/im/v1/messages?receive_id_type=chat_id";
 
 async fn create(api: &LarkApi) -> Result<MessageId, ApiError> {
-    api.create(&ChatId::new("oc_1"), "hello", "uuid-1").await
+    api.create(&ChatId::new("oc_1"), Said::Text("hello"), "uuid-1").await
 }
 
 /// Into a chat of its own: one chat takes five a second.
 async fn create_in(api: &LarkApi, number: usize) -> Result<MessageId, ApiError> {
-    api.create(&ChatId::new(format!("oc_{number}")), "hello", "uuid-1").await
+    api.create(&ChatId::new(format!("oc_{number}")), Said::Text("hello"), "uuid-1").await
 }
 
 /// Waits for what happens beside the calls.
@@ -155,7 +155,7 @@ async fn a_limit_met_by_one_is_closed_for_all_calls_of_the_method_and_the_chat()
     assert_eq!(held.certainty(), Certainty::NotSent);
     assert_eq!(platform.count(CREATE), 1);
     let (chat, message) = (ChatId::new("oc_2"), MessageId::new("om_1"));
-    assert!(api.reply(&chat, &message, "another method", false, "u").await.is_ok());
+    assert!(api.reply(&chat, &message, Said::Text("another method"), false, "u").await.is_ok());
     clock.advance(Duration::from_secs(60));
     create(&api).await.unwrap();
 
@@ -178,13 +178,13 @@ async fn the_kind_of_a_receiver_follows_from_its_form() {
         ("e1f2", "user_id"),
     ];
     for (id, kind) in table {
-        api.create(&ChatId::new(id), "hi", "u").await.unwrap();
+        api.create(&ChatId::new(id), Said::Text("hi"), "u").await.unwrap();
         let call = format!("POST /open-apis/im/v1/messages?receive_id_type={kind}");
         assert_eq!(platform.count(&call), 1, "{id}");
     }
     let refusal = json!({"code": 99_992_361, "msg": "open_id cross app"});
     platform.on("POST /open-apis/im/v1/messages?receive_id_type=open_id", 400, &refusal);
-    let error = api.create(&ChatId::new("ou_2"), "hi", "u").await.unwrap_err();
+    let error = api.create(&ChatId::new("ou_2"), Said::Text("hi"), "u").await.unwrap_err();
     assert_eq!(error.disposition(), Disposition::Reject);
     assert!(error.to_string().contains("belongs to another app"), "{error}");
 }
@@ -334,7 +334,9 @@ async fn messages_go_out_as_the_platform_wants_them() {
     let api = platform.api(&testing::clock());
     let message = MessageId::new("om_1");
     create(&api).await.unwrap();
-    api.reply(&ChatId::new("oc_1"), &message, "<at user_id=\"all\">", true, "u-2").await.unwrap();
+    api.reply(&ChatId::new("oc_1"), &message, Said::Text("<at user_id=\"all\">"), true, "u-2")
+        .await
+        .unwrap();
     api.edit(&message, "new").await.unwrap();
     api.recall(&MessageId::new("om/../x?y")).await.unwrap();
     let seen: Vec<Seen> = platform.seen().into_iter().skip(1).collect();

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use super::api::{ApiError, LarkApi, MessageRecord, TEXT_BYTES_MAX, text_bytes};
+use super::api::{ApiError, LarkApi, MessageRecord, Said, TEXT_BYTES_MAX, fits_card, text_bytes};
 use super::bot::{LarkBot, LarkBots};
 use super::forward::flatten;
 use crate::base::{BotName, ChatId, Disposition, MessageId, Timestamp, UserId};
 use crate::envelope::{
-    Attachment, AttachmentKind, Certainty, DeliverError, Delivered, Delivery, Destination,
+    Attachment, AttachmentKind, Card, Certainty, DeliverError, Delivered, Delivery, Destination,
     LookedUp, Lookup, LookupError, Operation, Outlet, Quoted, Reaction, Resource, ResourceError,
 };
 
@@ -60,12 +60,20 @@ impl Outlet for LarkOutlet {
     fn text_bytes(&self, text: &str) -> usize {
         text_bytes(text)
     }
+
+    fn takes_card(&self, card: &Card) -> bool {
+        fits_card(card)
+    }
 }
 
 async fn carry_out(api: &LarkApi, operation: &Operation, uuid: &str) -> Result<String, ApiError> {
     match operation {
-        Operation::Create { destination, text } => create(api, destination, text, uuid).await,
-        Operation::Reply { destination, text } => reply(api, destination, text, uuid).await,
+        Operation::Create { destination, text, card } => {
+            create(api, destination, said(text, card.as_deref()), uuid).await
+        }
+        Operation::Reply { destination, text, card } => {
+            reply(api, destination, said(text, card.as_deref()), uuid).await
+        }
         Operation::Edit { message, text } | Operation::Finalise { message, text } => {
             api.edit(message, text).await?;
             Ok(message.as_str().to_owned())
@@ -79,16 +87,20 @@ async fn carry_out(api: &LarkApi, operation: &Operation, uuid: &str) -> Result<S
     }
 }
 
+fn said<'a>(text: &'a str, card: Option<&'a Card>) -> Said<'a> {
+    card.map_or(Said::Text(text), Said::Card)
+}
+
 async fn reply(
     api: &LarkApi,
     destination: &Destination,
-    text: &str,
+    said: Said<'_>,
     uuid: &str,
 ) -> Result<String, ApiError> {
     let Some(message) = &destination.reply_to else {
-        return create(api, destination, text, uuid).await;
+        return create(api, destination, said, uuid).await;
     };
-    let id = api.reply(&destination.chat, message, text, destination.in_thread, uuid).await?;
+    let id = api.reply(&destination.chat, message, said, destination.in_thread, uuid).await?;
     Ok(id.as_str().to_owned())
 }
 
@@ -97,13 +109,13 @@ async fn reply(
 async fn create(
     api: &LarkApi,
     destination: &Destination,
-    text: &str,
+    said: Said<'_>,
     uuid: &str,
 ) -> Result<String, ApiError> {
     let chat = &destination.chat;
     if let Some(thread) = &destination.thread {
         if let Some(root) = &thread.root {
-            match api.reply(chat, root, text, true, uuid).await {
+            match api.reply(chat, root, said, true, uuid).await {
                 Err(error) if error.is_target_gone() => {}
                 outcome => return outcome.map(|id| id.as_str().to_owned()),
             }
@@ -114,14 +126,14 @@ async fn create(
             outcome => outcome?,
         };
         for record in there.iter().rev().filter(|record| !record.deleted) {
-            match api.reply(chat, &record.id, text, true, uuid).await {
+            match api.reply(chat, &record.id, said, true, uuid).await {
                 Err(error) if error.is_target_gone() => {}
                 outcome => return outcome.map(|id| id.as_str().to_owned()),
             }
         }
     }
     // All of the thread is gone, or there never was one.
-    Ok(api.create(chat, text, uuid).await?.as_str().to_owned())
+    Ok(api.create(chat, said, uuid).await?.as_str().to_owned())
 }
 
 /// What should disappear and is gone already has disappeared.

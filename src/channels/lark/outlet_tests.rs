@@ -30,12 +30,12 @@ async fn every_operation_reaches_the_platform() {
     let (message, reaction) = (om_1(), Reaction::Working);
     let operations = [
         (
-            Operation::Create { destination: destination.clone(), text: text.clone() },
+            Operation::Create { destination: destination.clone(), text: text.clone(), card: None },
             "POST /open-apis/im/v1/messages?receive_id_type=chat_id".to_owned(),
             "om_new",
         ),
         (
-            Operation::Reply { destination, text: text.clone() },
+            Operation::Reply { destination, text: text.clone(), card: None },
             format!("POST {MESSAGE}/reply"),
             "om_new",
         ),
@@ -120,7 +120,7 @@ async fn into_a_thread_leads_an_answer_to_a_message_that_is_there() {
         destination.reply_to = None;
         let root = root.map(MessageId::new);
         destination.thread = Some(crate::envelope::Thread { id: "omt_1".to_owned(), root });
-        Operation::Create { destination, text: text() }
+        Operation::Create { destination, text: text(), card: None }
     };
     let list = "GET /open-apis/im/v1/messages?container_id_type=thread&container_id=omt_1\
                 &sort_type=ByCreateTimeDesc&page_size=50";

@@ -55,6 +55,7 @@ pub(in crate::store) fn send_record(text: &str) -> SendV1 {
                 MessageId::new("om_0"),
             ),
             text: text.to_owned(),
+            card: None,
         },
         uuid: "u".to_owned(),
         state: SendState::Planned,

@@ -67,7 +67,7 @@ fn create(to: &str, thread: Option<Thread>, uuid: &str) -> Delivery {
     destination.reply_to = None;
     destination.in_thread = thread.is_some();
     destination.thread = thread;
-    let operation = Operation::Create { destination, text: "unasked".to_owned() };
+    let operation = Operation::Create { destination, text: "unasked".to_owned(), card: None };
     Delivery { bot, operation, uuid: uuid.to_owned() }
 }
 

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::super::identity::Identity;
 use super::super::settings::SettingsError;
 use super::answers::{self, BotInfo, MessageRecord, Page};
+use super::card::Said;
 use super::error::{ApiError, Failure};
 use super::limiter::Limiter;
 use super::pace::Key;
@@ -83,18 +84,18 @@ impl LarkApi {
         answers::bot_info(&answer).ok_or(undecodable(call.endpoint))
     }
 
-    /// Sends a text to a chat, or to a person by any of their ids. Repetitions with the same `uuid` (at most 50 characters) within an
+    /// Sends a message to a chat, or to a person by any of their ids. Repetitions with the same `uuid` (at most 50 characters) within an
     /// hour make one message. Returns its id.
     pub async fn create(
         &self,
         chat: &ChatId,
-        text: &str,
+        said: Said<'_>,
         uuid: &str,
     ) -> Result<MessageId, ApiError> {
         let body = json!({
             "receive_id": chat.as_str(),
-            "msg_type": "text",
-            "content": text_content(text),
+            "msg_type": said.message_type(),
+            "content": said.content(),
             "uuid": uuid,
         });
         let call = Call {
@@ -107,19 +108,19 @@ impl LarkApi {
         self.sent(call, chat).await
     }
 
-    /// Replies to a message of `chat` with a text, in its thread if `in_thread`. For `uuid` see
+    /// Replies to a message of `chat`, in its thread if `in_thread`. For `uuid` see
     /// [`LarkApi::create`]. Returns the id of the reply.
     pub async fn reply(
         &self,
         chat: &ChatId,
         message: &MessageId,
-        text: &str,
+        said: Said<'_>,
         in_thread: bool,
         uuid: &str,
     ) -> Result<MessageId, ApiError> {
         let mut body = json!({
-            "msg_type": "text",
-            "content": text_content(text),
+            "msg_type": said.message_type(),
+            "content": said.content(),
             "uuid": uuid,
         });
         if in_thread && let Some(members) = body.as_object_mut() {
