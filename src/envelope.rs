@@ -9,6 +9,7 @@ mod context;
 mod failures;
 mod message;
 mod origin;
+mod path;
 mod ports;
 mod press;
 mod reply;
@@ -23,6 +24,7 @@ pub use message::{
     Session, Speaker,
 };
 pub use origin::{Addressing, ChatKind, DedupKey, Incoming, Meeting, News, Notice, Relation};
+pub use path::{MessagePath, PathKind, PathStep};
 pub use ports::{
     Arrival, Control, Errand, ErrandKind, Fact, Forwarded, Hit, Ide, IdeTask, Inlet, InletError,
     Knowledge, KnowledgeError, LookedUp, Lookup, LookupError, Memory, MemoryError, MemoryScope,

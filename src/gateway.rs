@@ -26,6 +26,7 @@ mod notice;
 mod outbox;
 mod overheard;
 mod pairing;
+mod path;
 mod plan;
 mod press;
 mod recall;

@@ -50,6 +50,7 @@ pub fn router(
         .route("/readyz", get(readyz))
         .route("/metrics", get(numbers))
         .route("/admin/api/why/{message}", get(why))
+        .route("/admin/api/path/{message}", get(path))
         .with_state(Arc::new(Operators { readiness, control, metrics, guard }))
 }
 
@@ -83,6 +84,20 @@ async fn why(
     }
     match operators.control.why(&MessageId::new(message)).await {
         Ok(why) => Json(why).into_response(),
+        Err(_unavailable) => refused(StatusCode::SERVICE_UNAVAILABLE),
+    }
+}
+
+async fn path(
+    State(operators): State<Arc<Operators>>,
+    Path(message): Path<String>,
+    headers: HeaderMap,
+) -> Response {
+    if let Err(status) = operators.guard.check(&headers) {
+        return refused(status);
+    }
+    match operators.control.path(&MessageId::new(message)).await {
+        Ok(path) => Json(path).into_response(),
         Err(_unavailable) => refused(StatusCode::SERVICE_UNAVAILABLE),
     }
 }

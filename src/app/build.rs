@@ -130,6 +130,7 @@ impl Parts<'_> {
             },
             queue_max: bot.groups.queue_max,
             welcome: bot.welcome,
+            examples: bot.examples.clone(),
             in_doubt: match bot.in_doubt {
                 DoubtRule::Resend => InDoubt::Resend,
                 DoubtRule::Drop => InDoubt::Drop,

@@ -96,6 +96,7 @@ mod tests {
             uuid: "u".to_owned(),
             state,
             first_try_at: None,
+            settled_at: None,
             doubtful: false,
             delivered_id: delivered_id.map(str::to_owned),
             reason: String::new(),

@@ -40,6 +40,9 @@ pub struct BotDefinition {
     /// Whether it says who it is when it comes into a chat.
     #[serde(default = "default_welcome")]
     pub welcome: bool,
+    /// Questions that its welcome offers to press, at most five.
+    #[serde(default)]
+    pub examples: Vec<String>,
     /// What to do with a send that may have arrived when nobody can tell.
     #[serde(default)]
     pub in_doubt: DoubtRule,
@@ -66,6 +69,7 @@ impl BotDefinition {
             persona: String::new(),
             knowledge: Vec::new(),
             welcome: default_welcome(),
+            examples: Vec::new(),
             in_doubt: DoubtRule::default(),
             lark: None,
             access: Access::default(),
@@ -256,7 +260,25 @@ pub fn load(path: &Path, source: &str) -> (Option<BotDefinition>, Vec<Problem>) 
     (definition.filter(|_| usable), problems.into_vec())
 }
 
+/// A welcome offers at most so many questions.
+const EXAMPLES_MAX: usize = 5;
+/// The longest of them, in characters: more does not fit on a button.
+const EXAMPLE_CHARS_MAX: usize = 60;
+
+fn check_examples(examples: &[String], problems: &mut Problems<'_>) {
+    if examples.len() > EXAMPLES_MAX {
+        problems.error("examples", format!("at most {EXAMPLES_MAX} questions"));
+    }
+    let fits = |example: &String| {
+        !example.trim().is_empty() && example.chars().count() <= EXAMPLE_CHARS_MAX
+    };
+    if !examples.iter().all(fits) {
+        problems.error("examples", format!("each has from 1 to {EXAMPLE_CHARS_MAX} characters"));
+    }
+}
+
 fn check(definition: &BotDefinition, problems: &mut Problems<'_>) {
+    check_examples(&definition.examples, problems);
     let is_plain = |letter: char| matches!(letter, 'a'..='z' | '0'..='9' | '-' | '_');
     if definition.name.is_empty() || !definition.name.chars().all(is_plain) {
         problems.error("name", "a name has lower-case letters, digits, `-` and `_`");
@@ -341,6 +363,8 @@ mod tests {
             ("[groups]\nsession = \"x\"", "3: groups.session", "`x`"),
             ("[groups]\nhistory = 101", "3: groups.history", "at most 100"),
             ("[groups]\nhistory = -1", "3: groups.history", "invalid value"),
+            ("examples = ['1', '2', '3', '4', '5', '6']", "2: examples", "at most 5 questions"),
+            ("examples = [' ']", "2: examples", "from 1 to 60 characters"),
             ("[groups]\nqueue_max = 0", "3: groups.queue_max", "from 1 to 1000000"),
             ("[groups]\nqueue_max = 1000001", "3: groups.queue_max", "from 1 to 1000000"),
             ("[groups]\nstale = { after = \"0s\" }", "3: groups.stale.after", "at least \"1s\""),

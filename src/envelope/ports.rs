@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::message::{AgentMessage, Attachment, Channel};
 use super::origin::{DedupKey, Incoming, Notice};
+use super::path::MessagePath;
 use super::press::{Press, PressReply};
 use crate::base::{BotName, ChatId, MessageId, SessionKey, Timestamp, TurnId, UserId, Verdict};
 
@@ -105,6 +106,9 @@ pub trait Control: Send + Sync {
     /// What became of a message, by its own id or by the id of an answer to it.
     /// A message nobody knows has the verdict `never_received`.
     async fn why(&self, message: &MessageId) -> Result<Why, InletError>;
+
+    /// The same, and the steps that led there.
+    async fn path(&self, message: &MessageId) -> Result<MessagePath, InletError>;
 
     /// Stops what runs and waits in a session, for good. Returns how many turns that were.
     async fn stop(&self, session: &SessionKey) -> Result<usize, InletError>;

@@ -56,6 +56,8 @@ pub struct BotRuntime {
     pub queue_max: usize,
     /// Whether it says who it is when it comes into a chat.
     pub welcome: bool,
+    /// Questions that its welcome offers to press.
+    pub examples: Vec<String>,
     /// What to do with doubtful sends.
     pub in_doubt: InDoubt,
     /// Its engine.

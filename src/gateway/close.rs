@@ -6,6 +6,7 @@ use super::failed::{FailedV1, failed_key};
 use super::flow::Gateway;
 use super::sessions::Job;
 use crate::base::{MessageId, Timestamp, TurnId, Verdict};
+use crate::envelope::PathStep;
 use crate::store::{Change, ClosingV1, InboxV1, Kept, ReceiptV1, StoreError};
 use crate::telemetry::Event;
 
@@ -16,11 +17,13 @@ struct Closed<'a> {
     closing: &'a ClosingV1,
     /// The messages that it was answered with.
     sent: Vec<MessageId>,
+    /// The steps that led here.
+    path: Vec<PathStep>,
 }
 
 impl Closed<'_> {
     fn changes(&self, now: Timestamp) -> Result<Vec<Change>, StoreError> {
-        let Self { turn, row, closing, sent } = self;
+        let Self { turn, row, closing, sent, path } = self;
         let mut changes = Vec::with_capacity(2);
         if let Some(failed) = FailedV1::of(row, closing, now) {
             changes.push(failed.change(&failed_key(*turn))?);
@@ -34,6 +37,7 @@ impl Closed<'_> {
             accepted_at: row.accepted_at,
             closed_at: now,
             sent: sent.clone(),
+            path: path.clone(),
         };
         changes.push(Change::CloseTurn { turn: *turn, receipt: Box::new(receipt) });
         Ok(changes)
@@ -53,7 +57,7 @@ pub fn end_as_failed(
     now: Timestamp,
 ) -> Result<Vec<Change>, StoreError> {
     let closing = ClosingV1 { verdict: Verdict::Failed, reason: reason.to_owned() };
-    Closed { turn, row, closing: &closing, sent }.changes(now)
+    Closed { turn, row, closing: &closing, sent, path: Vec::new() }.changes(now)
 }
 
 impl Gateway {
@@ -65,7 +69,9 @@ impl Gateway {
         closing: ClosingV1,
         sent: Vec<MessageId>,
     ) -> Result<(), StoreError> {
-        let closed = Closed { turn, row, closing: &closing, sent };
+        // The records go with the turn. One that cannot be read must not keep it open.
+        let path = self.steps_so_far(turn, row).await.unwrap_or_default();
+        let closed = Closed { turn, row, closing: &closing, sent, path };
         self.commit_closed(&[closed], Vec::new()).await
     }
 
@@ -79,7 +85,7 @@ impl Gateway {
     ) -> Result<(), StoreError> {
         let closed = jobs.iter().map(|job| {
             let (turn, row) = (job.turn, &job.row);
-            Closed { turn, row, closing, sent: Vec::new() }
+            Closed { turn, row, closing, sent: Vec::new(), path: Vec::new() }
         });
         let closed: Vec<Closed<'_>> = closed.collect();
         self.commit_closed(&closed, changes).await

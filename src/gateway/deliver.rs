@@ -66,6 +66,7 @@ impl Gateway {
                 sent.push(message);
             }
             if !was_settled {
+                send.settled_at = Some(self.shared.clock.now());
                 self.put_send(sending.turn, number, &send).await?;
             }
             settled.push(send);
@@ -159,6 +160,7 @@ mod tests {
             uuid: "u".to_owned(),
             state,
             first_try_at: None,
+            settled_at: None,
             doubtful: false,
             delivered_id: None,
             reason: reason.to_owned(),

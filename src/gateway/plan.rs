@@ -319,6 +319,7 @@ fn planned_send(turn: TurnId, part: u16, operation: Operation) -> SendV1 {
         uuid: format!("{}-{part}", turn.simple()),
         state: SendState::Planned,
         first_try_at: None,
+        settled_at: None,
         doubtful: false,
         delivered_id: None,
         reason: String::new(),

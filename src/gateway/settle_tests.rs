@@ -14,6 +14,7 @@ fn send(doubtful: bool) -> SendV1 {
         uuid: "u".to_owned(),
         state: SendState::InFlight,
         first_try_at: Some(Timestamp::from_millis(1)),
+        settled_at: None,
         doubtful,
         delivered_id: None,
         reason: String::new(),

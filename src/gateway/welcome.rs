@@ -15,11 +15,11 @@ use super::bot::BotRuntime;
 use super::flow::Gateway;
 use super::notice::not_accepted;
 use super::outbox::spoken_by_the_daemon;
-use super::plan::planned_closing;
+use super::plan::{Saying, planned_closing};
 use crate::base::{Aside, ChatId, Say, Timestamp, TurnId, UserId, Verdict};
 use crate::envelope::{
-    Addressing, AgentMessage, Channel, ChatKind, Destination, Incoming, InletError, Meeting,
-    Notice, Relation, Sender, SenderKind, Submitted,
+    Addressing, AgentMessage, Block, ButtonPress, Card, Channel, ChatKind, Destination, Incoming,
+    InletError, Meeting, Notice, Relation, Sender, SenderKind, Submitted,
 };
 use crate::store::{
     Acceptance, Change, ClosingV1, InboxV1, Kept, Lane, Shelf, Standing, StoreError,
@@ -176,7 +176,9 @@ impl Gateway {
             ChatKind::Private => Aside::WelcomePrivate { bot: bot.name.to_string() },
         };
         let text = Say::Aside(say).text(bot.locale);
-        let (row, mut changes) = planned_closing(bot, turn, row, closing, text.as_str().into());
+        let card = (!bot.examples.is_empty()).then(|| with_examples(bot, &text));
+        let said = Saying { text: &text, card };
+        let (row, mut changes) = planned_closing(bot, turn, row, closing, said);
         changes.push(WelcomedV1 { at: place.at, owed: false }.change(&key_of(bot, &place.chat))?);
         Ok(Planned { turn, row, changes })
     }
@@ -214,6 +216,16 @@ impl Gateway {
         .await;
         Ok(self.note(notice))
     }
+}
+
+/// The welcome with questions to press.
+fn with_examples(bot: &BotRuntime, text: &str) -> Card {
+    let mut blocks = vec![Block::Markdown { text: text.to_owned() }];
+    blocks.extend(bot.examples.iter().map(|question| Block::Button {
+        label: question.clone(),
+        press: ButtonPress::Ask { text: question.clone() },
+    }));
+    Card { title: bot.name.to_string(), blocks }
 }
 
 /// Where a welcome goes, and what for.

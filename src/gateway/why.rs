@@ -5,7 +5,7 @@ use async_trait::async_trait;
 use super::flow::Gateway;
 use super::waiting::tells_of_waiting;
 use crate::base::{BotName, ChatId, MessageId, SessionKey, Verdict};
-use crate::envelope::{Control, InletError, Why};
+use crate::envelope::{Control, InletError, MessagePath, Why};
 use crate::store::{Found, Lane, StoreError};
 
 #[async_trait]
@@ -20,6 +20,11 @@ impl Control for Gateway {
             why.verdict = Verdict::Recalled;
         }
         Ok(why)
+    }
+
+    async fn path(&self, message: &MessageId) -> Result<MessagePath, InletError> {
+        let path = self.path_of(message).await;
+        path.map_err(|error| InletError::Unavailable(error.to_string()))
     }
 
     async fn stop(&self, session: &SessionKey) -> Result<usize, InletError> {

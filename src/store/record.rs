@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::base::{BotName, MessageId, SessionKey, Timestamp, TurnId, Verdict};
-use crate::envelope::{AgentMessage, Exchange, Operation};
+use crate::envelope::{AgentMessage, Exchange, Operation, PathStep};
 
 /// Which way a turn goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -132,6 +132,9 @@ pub struct SendV1 {
     pub state: SendState,
     /// When it was first tried.
     pub first_try_at: Option<Timestamp>,
+    /// When it was confirmed, given up or left in doubt; older records do not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub settled_at: Option<Timestamp>,
     /// Whether some try may have arrived.
     pub doubtful: bool,
     /// The platform's id of what was made.
@@ -179,6 +182,9 @@ pub struct ReceiptV1 {
     pub closed_at: Timestamp,
     /// The messages that were sent for it.
     pub sent: Vec<MessageId>,
+    /// The steps between; older receipts have none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub path: Vec<PathStep>,
 }
 
 /// The verdict of an event that started no work. Kept in a bounded ring, not synced.

@@ -320,6 +320,7 @@ fn close(number: u64) -> Change {
         accepted_at: Timestamp::from_millis(number),
         closed_at: Timestamp::from_millis(number),
         sent: Vec::new(),
+        path: Vec::new(),
     };
     Change::CloseTurn { turn: turn_id(number), receipt: Box::new(receipt) }
 }

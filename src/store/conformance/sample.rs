@@ -60,6 +60,7 @@ pub(in crate::store) fn send_record(text: &str) -> SendV1 {
         uuid: "u".to_owned(),
         state: SendState::Planned,
         first_try_at: None,
+        settled_at: None,
         doubtful: false,
         cause: None,
         repeats: 0,
@@ -117,6 +118,7 @@ pub(in crate::store) fn receipt(turn: TurnId, sent: &[&str]) -> ReceiptV1 {
         accepted_at: Timestamp::from_millis(5),
         closed_at: Timestamp::from_millis(6),
         sent: sent.iter().map(|id| MessageId::new(*id)).collect(),
+        path: Vec::new(),
     }
 }
 
