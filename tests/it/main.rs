@@ -45,6 +45,8 @@ mod offline;
 #[cfg(test)]
 mod once;
 #[cfg(test)]
+mod paths;
+#[cfg(test)]
 mod platform;
 #[cfg(test)]
 mod printing;

@@ -38,7 +38,7 @@ const fn row(code: i64, meaning: Meaning, endpoints: &'static [Endpoint]) -> Row
 /// The comment beside each row names the section of the protocol description it comes from.
 /// Codes without a row are refusals for good.
 #[rustfmt::skip]
-pub(super) const ROWS: [Row; 46] = [
+pub(super) const ROWS: [Row; 47] = [
     row(10003, Meaning::App, ANY),          // 4: bad parameter of the token request
     row(10012, Meaning::App, ANY),          // 4: app ticket invalid
     row(10014, Meaning::App, ANY),          // 4: app not usable
@@ -81,6 +81,7 @@ pub(super) const ROWS: [Row; 46] = [
     row(230_071, Meaning::Never, ANY),      // 5.4: no threads here; edit: not the sender
     row(230_072, Meaning::Never, ANY),      // 5.4: aggregated message; edit: twenty edits used
     row(230_075, Meaning::Never, ANY),      // 5.4: encrypted chat; edit: window over
+    row(230_099, Meaning::Content, ANY),    // 5.4: the card is not taken
     row(230_110, Meaning::Gone, ANY),       // 5.4: message deleted
     row(231_003, Meaning::Gone, ANY),       // 5.4: reaction: message gone
     row(231_015, Meaning::InFlight, &[Endpoint::React, Endpoint::Unreact]), // 5.4: duplicate
