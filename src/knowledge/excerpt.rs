@@ -3,15 +3,45 @@
 use crate::base::limit::{ellipsis, prefix_chars};
 
 /// The longest excerpt, in characters.
-pub(super) const EXCERPT_CHARS_MAX: usize = 240;
+pub(super) const EXCERPT_CHARS_MAX: usize = 320;
+/// What stands before the line that answers best takes at most so many of them.
+const LEAD_CHARS_MAX: usize = 160;
 
 /// The passage of `body` around the line with the most of `surfaces` (words in lower case, each
-/// with its weight). Starts with the body's beginning if no line has any.
+/// with its weight), line by line. Starts with the body's beginning if no line has any; within a
+/// list it starts with the list, or says with dots that it does not.
 pub(super) fn excerpt(body: &str, title: &str, surfaces: &[(String, f32)]) -> String {
-    let lines: Vec<String> =
-        body.lines().map(plain_line).filter(|line| !line.is_empty() && line != title).collect();
-    let weight = |line: &String| -> f32 {
-        let line = line.to_lowercase();
+    let lines: Vec<Line> = body
+        .lines()
+        .map(Line::of)
+        .filter(|line| !line.text.is_empty() && line.text != title)
+        .collect();
+    let best = heaviest(&lines, surfaces);
+    let start = beginning(&lines, best);
+    let mut passage = String::new();
+    if lines.get(start).is_some_and(|line| line.is_item) && is_inside_a_list(&lines, start) {
+        passage.push_str("…\n");
+    }
+    let mut is_first = true;
+    for line in lines.iter().skip(start) {
+        let room = EXCERPT_CHARS_MAX.saturating_sub(passage.chars().count() + 1);
+        if is_first {
+            passage.push_str(&window(&line.text, surfaces));
+            is_first = false;
+        } else if line.text.chars().count() <= room {
+            passage.push('\n');
+            passage.push_str(&line.text);
+        } else {
+            break;
+        }
+    }
+    ellipsis(&passage, EXCERPT_CHARS_MAX)
+}
+
+/// The first of the lines with the most weight.
+fn heaviest(lines: &[Line], surfaces: &[(String, f32)]) -> usize {
+    let weight = |line: &Line| -> f32 {
+        let line = line.text.to_lowercase();
         let found = surfaces.iter().filter(|(word, _)| line.contains(word));
         found.map(|(_, weight)| weight).sum()
     };
@@ -22,32 +52,54 @@ pub(super) fn excerpt(body: &str, title: &str, surfaces: &[(String, f32)]) -> St
             best = (index, weight);
         }
     }
-    let mut passage = String::new();
-    for line in lines.iter().skip(best.0) {
-        let room = EXCERPT_CHARS_MAX.saturating_sub(passage.chars().count() + 1);
-        if passage.is_empty() {
-            passage = window(line, surfaces);
-        } else if line.chars().count() <= room {
-            passage.push(' ');
-            passage.push_str(line);
-        } else {
-            break;
-        }
-    }
-    ellipsis(&passage, EXCERPT_CHARS_MAX)
+    best.0
 }
 
-/// The line without Markdown's marks for headings, lists, quotes and code fences.
-fn plain_line(line: &str) -> String {
-    let line = line.trim();
-    if line.starts_with("```") || line.starts_with("~~~") {
-        return String::new();
+/// Where to start so that `best` is understood: with its list and the line that introduces it, if
+/// that leaves enough room.
+fn beginning(lines: &[Line], best: usize) -> usize {
+    let items = lines.iter().take(best + 1).rev().take_while(|line| line.is_item).count();
+    if items == 0 {
+        return best;
     }
-    if line.starts_with('|') {
-        return table_row(line);
+    let first = (best + 1).saturating_sub(items);
+    let chars = |from: usize| -> usize {
+        let lines = lines.iter().take(best).skip(from);
+        lines.map(|line| line.text.chars().count() + 1).sum()
+    };
+    let introduced = first.saturating_sub(1);
+    [introduced, first].into_iter().find(|from| chars(*from) <= LEAD_CHARS_MAX).unwrap_or(best)
+}
+
+fn is_inside_a_list(lines: &[Line], start: usize) -> bool {
+    start.checked_sub(1).and_then(|before| lines.get(before)).is_some_and(|line| line.is_item)
+}
+
+/// A line as it is shown.
+struct Line {
+    text: String,
+    /// An item of a list, its mark kept, or a row of a table.
+    is_item: bool,
+}
+
+impl Line {
+    /// The line without Markdown's marks for headings, quotes and code fences.
+    fn of(line: &str) -> Self {
+        let line = line.trim();
+        if line.starts_with("```") || line.starts_with("~~~") {
+            return Self { text: String::new(), is_item: false };
+        }
+        if line.starts_with('|') {
+            return Self { text: table_row(line), is_item: true };
+        }
+        let text = line.trim_start_matches(['#', '>', ' ']);
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let is_item = ["- ", "* ", "+ "].iter().any(|mark| text.starts_with(mark))
+            || text.split_once(". ").is_some_and(|(number, _)| {
+                !number.is_empty() && number.chars().all(|digit| digit.is_ascii_digit())
+            });
+        Self { text, is_item }
     }
-    let line = line.trim_start_matches(['#', '>', '*', '-', '+', ' ']);
-    line.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// The cells of a row; nothing for the line of dashes below the head.
@@ -94,15 +146,30 @@ mod tests {
         let body =
             "# T\n\nIntro about keys.\n\n- Set the Encrypt Key in the console.\n- Then publish.";
         let passage = excerpt(body, "T", &surfaces(&["encrypt", "key"]));
-        assert_eq!(passage, "Set the Encrypt Key in the console. Then publish.");
+        assert_eq!(
+            passage,
+            "Intro about keys.\n- Set the Encrypt Key in the console.\n- Then publish."
+        );
         assert!(excerpt(body, "T", &[]).starts_with("Intro"));
         assert_eq!(excerpt("", "T", &surfaces(&["x"])), "");
     }
 
     #[test]
+    fn a_passage_from_the_middle_of_a_long_list_says_so() {
+        let items: Vec<String> = (1..9).map(|n| format!("{n}. {}", "x".repeat(60))).collect();
+        let body = format!("Steps:\n{}\n9. press the needle\n10. done", items.join("\n"));
+        assert_eq!(excerpt(&body, "T", &surfaces(&["needle"])), "…\n9. press the needle\n10. done");
+        let short = "Steps:\n1. take it\n2. press the needle";
+        assert_eq!(excerpt(short, "T", &surfaces(&["needle"])), short);
+    }
+
+    #[test]
     fn tables_read_like_lists() {
         let body = "| command | effect |\n|---|---|\n| `/ping` | answers |";
-        assert_eq!(excerpt(body, "T", &surfaces(&["/ping"])), "`/ping`: answers;");
+        assert_eq!(
+            excerpt(body, "T", &surfaces(&["/ping"])),
+            "command: effect;\n`/ping`: answers;"
+        );
     }
 
     #[test]

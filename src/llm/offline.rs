@@ -178,7 +178,8 @@ fn entry(hit: &Hit, number: usize, locale: Locale) -> String {
         (Locale::ZhCn, false) => format!("[{id}]（{source}）"),
         (Locale::EnUs, false) => format!("[{id}] ({source})"),
     };
-    let excerpt = one_line(&hit.excerpt);
+    let lines = hit.excerpt.lines().map(one_line).filter(|line| !line.is_empty());
+    let excerpt = lines.collect::<Vec<_>>().join("\n");
     let excerpt = if excerpt.is_empty() { excerpt } else { format!("\n{excerpt}") };
     format!("\n\n{number}. **{title}** {cited}{excerpt}")
 }
