@@ -1,4 +1,4 @@
-//! Changing what was said: edit and recall.
+//! Changing what was said: edit, change of a card, recall.
 
 use std::sync::Arc;
 
@@ -7,8 +7,9 @@ use axum::extract::{Path, State as Extracted};
 use axum::http::HeaderMap;
 use axum::response::Response;
 
+use super::card;
 use super::content;
-use super::limits::{EDITS, MESSAGE_PER_SECOND};
+use super::limits::{CARD_LIFE, EDITS, MESSAGE_PER_SECOND};
 use super::refusal::{Refusal, success};
 use super::request;
 use super::send::{business_rate, check_length, gateway_rate, may_speak};
@@ -68,6 +69,61 @@ pub(crate) async fn edit(
     drop(state);
     shared.changed();
     Ok(success(&object))
+}
+
+/// `PATCH /open-apis/im/v1/messages/:message_id`: own cards only, within 14 days.
+pub(crate) async fn change_card(
+    Extracted(shared): Extracted<Arc<Shared>>,
+    Path(message_id): Path<String>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Result<Response, Refusal> {
+    let now_ms = shared.now_ms();
+    let mut state = shared.lock();
+    let app_id = caller(&state, &headers, shared.now())?;
+    let fields = request::json_object(&headers, &body)?;
+    let text = request::string(&fields, "content")?;
+    gateway_rate(&mut state, "change card", &app_id, now_ms)?;
+    let (message, chat) = find(&state, &message_id)?;
+    if message.recalled {
+        return Err(Refusal::recalled_target());
+    }
+    may_speak(&state, &chat, &app_id)?;
+    if message.sender != Actor::App(app_id) {
+        return Err(Refusal::new(230_071, "The operator is not the sender of the message."));
+    }
+    let Some(old) = &message.card else {
+        return Err(Refusal::parameter("This message is NOT a card."));
+    };
+    if over(message.created_ms, Some(CARD_LIFE.most), now_ms) {
+        return Err(Refusal::new(CARD_LIFE.code, "The card is beyond the time of updating."));
+    }
+    check_length("interactive", body.len())?;
+    business_rate(&mut state, MESSAGE_PER_SECOND, &message_id, now_ms)?;
+    if let Some(refusal) = card::update_refused(old) {
+        return Err(refusal);
+    }
+    let received = content::read(&state.world, &chat, "interactive", text)?;
+    replace_card(&mut state, &message_id, received, now_ms);
+    drop(state);
+    shared.changed();
+    Ok(done())
+}
+
+/// Puts a card in the place of the one that a message shows.
+pub(crate) fn replace_card(
+    state: &mut State,
+    message_id: &str,
+    received: content::Received,
+    now_ms: u64,
+) {
+    if let Some(message) = state.world.messages.get_mut(message_id) {
+        message.content = received.content;
+        message.card = received.card;
+        message.mentions_all |= received.mentions_all;
+        message.edits += 1;
+        message.updated_ms = now_ms;
+    }
 }
 
 /// `DELETE /open-apis/im/v1/messages/:message_id`: own messages, within the tenant's window.

@@ -1,11 +1,14 @@
 //! Events of any type, and presses in cards, pushed once and answered while the caller waits
 //! (feishu-protocol.md 1.5, 1.7, 2.4).
 
+mod press;
+
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::card::CardButton;
 use super::crypt;
 use super::people::PlaygroundError;
 use super::push::{self, PushKind, PushRecord, Signed};
@@ -89,6 +92,9 @@ pub struct CardPress {
     pub message_id: Option<String>,
     /// The `action` object: tag, value, name, and what was chosen or written.
     pub action: Value,
+    /// A button of the card that the message shows. The playground then fills in the chat, the
+    /// app and the action.
+    pub button: Option<CardButton>,
     /// Which callback is pushed.
     pub generation: CardGeneration,
     /// The event id of the second, the update token of the first generation; none: a new one.
@@ -101,6 +107,16 @@ impl CardPress {
     /// A press of the second generation.
     pub fn new(user: &str, chat: &str, action: Value) -> Self {
         Self { user: user.to_owned(), chat: chat.to_owned(), action, ..Self::default() }
+    }
+
+    /// A press of a button of a card that is shown.
+    pub fn of_button(user: &str, message_id: &str, button: CardButton) -> Self {
+        Self {
+            user: user.to_owned(),
+            message_id: Some(message_id.to_owned()),
+            button: Some(button),
+            ..Self::default()
+        }
     }
 
     /// The same in the first generation.
@@ -120,6 +136,8 @@ pub struct PressOutcome {
     pub client_error: u32,
     /// The kind and the text of the toast, if there is one.
     pub toast: Option<(String, String)>,
+    /// Whether the answer put another card in the place of the one that was pressed.
+    pub replaced: bool,
 }
 
 /// Pushes an event and waits for the answer.
@@ -189,8 +207,11 @@ async fn exchange(
 /// A user presses something; what they see then.
 pub(crate) async fn press(
     shared: &Arc<Shared>,
-    wanted: CardPress,
+    mut wanted: CardPress,
 ) -> Result<PressOutcome, PlaygroundError> {
+    if let Some(button) = wanted.button.clone() {
+        press::fill(shared, &mut wanted, &button)?;
+    }
     let app = verbs::app(shared, wanted.app_id.as_deref())?;
     let url = event_url(&app)?;
     let (id, signed) = {
@@ -203,7 +224,11 @@ pub(crate) async fn press(
         (id, signed)
     };
     let push = exchange(shared, &app, &url, signed, (PushKind::Card, id)).await;
-    Ok(outcome(push))
+    let mut outcome = outcome(push);
+    if let Some(message_id) = wanted.message_id.filter(|_| outcome.client_error == 0) {
+        press::show(shared, &message_id, &mut outcome);
+    }
+    Ok(outcome)
 }
 
 /// What the client makes of an answer (the error codes of 1.7).
@@ -220,7 +245,7 @@ fn outcome(push: PushRecord) -> PressOutcome {
         Some(found.to_owned())
     };
     let toast = text("/toast/type").zip(text("/toast/content")).filter(|_| client_error == 0);
-    PressOutcome { push, client_error, toast }
+    PressOutcome { push, client_error, toast, replaced: false }
 }
 
 /// Who pressed, where, in which message.

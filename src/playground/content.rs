@@ -6,6 +6,7 @@
 
 use serde_json::{Map, Value, json};
 
+use super::card;
 use super::refusal::Refusal;
 use super::world::{Chat, Mention, World};
 
@@ -21,6 +22,8 @@ pub(crate) struct Received {
     pub(crate) content: String,
     pub(crate) mentions: Vec<Mention>,
     pub(crate) mentions_all: bool,
+    /// The card as it was sent.
+    pub(crate) card: Option<Value>,
 }
 
 /// Reads the `content` of a send, reply or edit into `chat`.
@@ -30,6 +33,9 @@ pub(crate) fn read(
     msg_type: &str,
     content: &str,
 ) -> Result<Received, Refusal> {
+    if msg_type == "interactive" {
+        return card::check(world, content).map(read_card);
+    }
     let value: Value = serde_json::from_str(content).map_err(|error| {
         Refusal::parameter(format!("content is not a string in json format: {error}"))
     })?;
@@ -41,16 +47,7 @@ pub(crate) fn read(
         "text" => reader.text(&object)?,
         "post" => reader.post(&object)?,
         other => {
-            let known = [
-                "image",
-                "file",
-                "audio",
-                "media",
-                "sticker",
-                "interactive",
-                "share_chat",
-                "share_user",
-            ];
+            let known = ["image", "file", "audio", "media", "sticker", "share_chat", "share_user"];
             return Err(Refusal::parameter(if known.contains(&other) {
                 format!("msg_type {other} is not simulated by this playground")
             } else {
@@ -62,7 +59,17 @@ pub(crate) fn read(
         content: content.to_string(),
         mentions: reader.mentions,
         mentions_all: reader.mentions_all,
+        card: None,
     })
+}
+
+fn read_card(card: Value) -> Received {
+    Received {
+        content: card::flattened(&card).to_string(),
+        mentions: Vec::new(),
+        mentions_all: card.to_string().contains("<at id=all>"),
+        card: Some(card),
+    }
 }
 
 struct Reader<'world> {

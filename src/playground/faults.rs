@@ -25,6 +25,8 @@ pub enum Endpoint {
     List,
     /// `PUT /open-apis/im/v1/messages/:id`
     Edit,
+    /// `PATCH /open-apis/im/v1/messages/:id`
+    ChangeCard,
     /// `DELETE /open-apis/im/v1/messages/:id`
     Recall,
     /// `POST /open-apis/im/v1/messages/:id/reactions`
@@ -60,6 +62,7 @@ impl Endpoint {
             ("POST", ["im", "v1", "messages", _, "reply"]) => Self::Reply,
             ("GET", ["im", "v1", "messages", _]) => Self::Get,
             ("PUT", ["im", "v1", "messages", _]) => Self::Edit,
+            ("PATCH", ["im", "v1", "messages", _]) => Self::ChangeCard,
             ("DELETE", ["im", "v1", "messages", _]) => Self::Recall,
             ("POST", ["im", "v1", "messages", _, "reactions"]) => Self::React,
             ("GET", ["im", "v1", "messages", _, "reactions"]) => Self::Reactions,

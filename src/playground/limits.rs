@@ -45,12 +45,23 @@ limits! {
     UUID_LIFE                = 3_600,       "s",                        "5.2",   0;
     TEXT_BYTES               = 150 * 1024,  "bytes of the request",     "5.3",   230_025;
     POST_BYTES               = 30 * 1024,   "bytes of the request",     "5.3",   230_025;
+    CARD_BYTES               = 30 * 1024,   "bytes of the request",     "5.3",   230_025;
     API_PER_SECOND           = 50,          "calls of one API and app", "5.3",   99_991_400;
     API_PER_MINUTE           = 1_000,       "calls of one API and app", "5.3",   99_991_400;
     RESOURCE_BYTES           = 100 << 20,   "bytes of a download",      "5.1",   234_037;
     CHAT_PER_SECOND          = 5,           "messages into one chat",   "5.3",   230_020;
     USER_PER_SECOND          = 5,           "messages to one person",   "5.3",   230_020;
     MESSAGE_PER_SECOND       = 5,           "changes of one message",   "5.1",   230_020;
+    CARD_LIFE                = 14 * 86_400, "s in which it changes",    "5.1",   230_031;
+    IMAGE_BYTES              = 10 << 20,    "bytes of an image",        "5.1",   234_006;
+    FILE_BYTES               = 30 << 20,    "bytes of a file",          "5.1",   0;
+    CARD_MD_TABLES           = 3,           "Markdown tables of a card", "5.5",  230_099;
+    CARD_TABLES              = 5,           "tables of a card",         "5.5",   230_099;
+    CARD_COLUMNS             = 50,          "columns of a table",       "5.5",   230_099;
+    CARD_PAGE_SIZE           = 10,          "rows of a table's page",   "5.5",   230_099;
+    CARD_ELEMENTS            = 200,         "components of a card",     "6",     230_099;
+    CARD_DEPTH               = 5,           "components in each other", "6",     230_099;
+    CARD_ID_CHARS            = 20,          "characters of an id",      "6.1",   230_099;
 }
 
 /// The waits before the retries of a push, on the simulator's clock (1.6).

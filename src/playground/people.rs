@@ -205,6 +205,7 @@ fn compose(
         sender: Actor::User(open_id.to_owned()),
         msg_type: say.msg_type.clone().unwrap_or_else(|| "text".to_owned()),
         content,
+        card: None,
         mentions,
         mentions_all,
         root_id,

@@ -22,6 +22,7 @@ use super::world::{Chat, Message};
 pub(crate) async fn get(
     Extracted(shared): Extracted<Arc<Shared>>,
     Path(message_id): Path<String>,
+    Queried(query): Queried<Query>,
     headers: HeaderMap,
 ) -> Result<Response, Refusal> {
     let now_ms = shared.now_ms();
@@ -35,7 +36,7 @@ pub(crate) async fn get(
     }
     let whole = state.world.whole(&message);
     let items: Vec<Value> =
-        whole.iter().map(|message| wire::message_object(&state.world, message)).collect();
+        whole.iter().map(|message| wire::listed_object(&state.world, message, &query)).collect();
     Ok(success(&json!({ "items": items })))
 }
 
@@ -142,7 +143,7 @@ fn page(state: &State, query: &Query, messages: &[&Message]) -> Result<Value, Re
     let shown = rest.get(..size.min(rest.len())).unwrap_or_default();
     let has_more = rest.len() > shown.len();
     let items: Vec<Value> =
-        shown.iter().map(|message| wire::message_object(&state.world, message)).collect();
+        shown.iter().map(|message| wire::listed_object(&state.world, message, query)).collect();
     let token = shown.last().filter(|_| has_more);
     let token = token.map_or(String::new(), |last| format!("after-{}", last.message_id));
     Ok(json!({"has_more": has_more, "page_token": token, "items": items}))

@@ -3,6 +3,7 @@
 
 use serde::Serialize;
 
+use super::card::{self, SeenCard};
 use super::content;
 use super::world::{Actor, Message, World};
 
@@ -30,6 +31,8 @@ pub struct SeenMessage {
     pub msg_type: String,
     /// Its present text, mentions as `@name`; empty once it was taken back.
     pub text: String,
+    /// The card of an interactive message; none once it was taken back.
+    pub card: Option<SeenCard>,
     /// The content in the received form.
     pub content: String,
     /// Whether it was taken back.
@@ -51,10 +54,11 @@ pub struct SeenMessage {
 }
 
 pub(crate) fn seen(world: &World, message: &Message) -> SeenMessage {
-    let text = if message.recalled {
-        String::new()
-    } else {
-        content::shown(&message.content, &message.mentions)
+    let card = message.card.as_ref().filter(|_| !message.recalled).map(card::seen);
+    let text = match &card {
+        _ if message.recalled => String::new(),
+        Some(card) => card.text(),
+        None => content::shown(&message.content, &message.mentions),
     };
     let reactions = message.reactions.iter().map(|reaction| SeenReaction {
         emoji: reaction.emoji_type.clone(),
@@ -67,6 +71,7 @@ pub(crate) fn seen(world: &World, message: &Message) -> SeenMessage {
         from_bot: matches!(message.sender, Actor::App(_)),
         msg_type: message.msg_type.clone(),
         text,
+        card,
         content: message.content.clone(),
         recalled: message.recalled,
         edits: message.edits,

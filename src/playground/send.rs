@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 
 use super::content;
 use super::limits::{
-    API_PER_MINUTE, API_PER_SECOND, CHAT_PER_SECOND, Limit, POST_BYTES, TEXT_BYTES,
+    API_PER_MINUTE, API_PER_SECOND, CARD_BYTES, CHAT_PER_SECOND, Limit, POST_BYTES, TEXT_BYTES,
     USER_PER_SECOND, UUID_CHARS, UUID_LIFE,
 };
 use super::refusal::{Refusal, success};
@@ -109,7 +109,11 @@ fn order(
 
 /// Refuses a request that is too long for its type.
 pub(crate) fn check_length(msg_type: &str, request_bytes: usize) -> Result<(), Refusal> {
-    let limit = if msg_type == "text" { TEXT_BYTES } else { POST_BYTES };
+    let limit = match msg_type {
+        "text" => TEXT_BYTES,
+        "interactive" => CARD_BYTES,
+        _ => POST_BYTES,
+    };
     if limit.refuses(request_bytes) {
         let sentence = "The length of the message content reaches its limit.";
         return Err(Refusal::new(limit.code, sentence));
@@ -290,6 +294,7 @@ fn create(state: &mut State, order: &Order, now_ms: u64) -> Result<Message, Refu
         sender: Actor::App(order.app_id.clone()),
         msg_type: order.msg_type.clone(),
         content: received.content,
+        card: received.card,
         mentions: received.mentions,
         mentions_all: received.mentions_all,
         root_id: parent.as_ref().map(root),

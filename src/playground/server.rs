@@ -50,7 +50,7 @@ pub(crate) fn router(shared: Arc<Shared>) -> Router {
         .route("/open-apis/im/v1/messages", post(send::send).get(read::list))
         .route(
             "/open-apis/im/v1/messages/{message_id}",
-            get(read::get).put(amend::edit).delete(amend::recall),
+            get(read::get).put(amend::edit).patch(amend::change_card).delete(amend::recall),
         )
         .route("/open-apis/im/v1/messages/{message_id}/reply", post(send::reply))
         .route(

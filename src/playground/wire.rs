@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use super::request::Query;
 use super::switches::{AtAllEntry, BotSender, Switches};
 use super::world::{Actor, App, Chat, Mention, Message, Reaction, User, World};
 
@@ -62,6 +63,17 @@ fn sender(world: &World, actor: &Actor) -> Value {
             "tenant_key": world.user(open_id).map_or(&world.tenant_key, |user| &user.tenant_key),
         }),
     }
+}
+
+/// As [`message_object`]; a card in full if the caller asked for that.
+pub(crate) fn listed_object(world: &World, message: &Message, query: &Query) -> Value {
+    let mut object = message_object(world, message);
+    let in_full =
+        query.get("card_msg_content_type").is_some_and(|kind| kind == "user_card_content");
+    if let (Some(card), true, false) = (&message.card, in_full, message.recalled) {
+        overlay(&mut object, &json!({"body": {"content": card.to_string()}}));
+    }
+    object
 }
 
 /// The reaction object of the reaction endpoints.

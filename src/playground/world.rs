@@ -192,6 +192,8 @@ pub(crate) struct Message {
     pub(crate) msg_type: String,
     /// The received form: what GET returns and what is pushed.
     pub(crate) content: String,
+    /// The card of an interactive message as it was sent.
+    pub(crate) card: Option<serde_json::Value>,
     pub(crate) mentions: Vec<Mention>,
     pub(crate) mentions_all: bool,
     pub(crate) root_id: Option<String>,

@@ -1,0 +1,385 @@
+//! Whether the platform accepts a card: schema 2.0 with its known tags and properties, their
+//! limits, and ids that exist.
+//!
+//! Where the fact sheet gives no code of its own, the refusal is that of a card which cannot be
+//! parsed (200621). Tags of schema 2.0 that the playground cannot show are refused likewise.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value};
+
+use super::{list, string};
+use crate::playground::limits::{
+    CARD_COLUMNS, CARD_DEPTH, CARD_ELEMENTS, CARD_ID_CHARS, CARD_MD_TABLES, CARD_PAGE_SIZE,
+    CARD_TABLES, Limit,
+};
+use crate::playground::refusal::Refusal;
+use crate::playground::world::World;
+
+/// The card cannot be built; which way stands in the sentence.
+const NOT_BUILT: i64 = 230_099;
+const TOO_MUCH: i64 = 11_310;
+const NO_PERSON: i64 = 100_290;
+const NO_IMAGE: i64 = 200_570;
+const NOT_PARSED: i64 = 200_621;
+const OLD_TAG: i64 = 200_861;
+const TABLE_ROWS: i64 = 200_914;
+const TABLE_COLUMNS: i64 = 200_915;
+const SAME_ID: i64 = 300_301;
+const NOT_SHARED: i64 = 300_302;
+
+const COLOURS: [&str; 13] = [
+    "blue",
+    "wathet",
+    "turquoise",
+    "green",
+    "yellow",
+    "orange",
+    "red",
+    "carmine",
+    "violet",
+    "purple",
+    "indigo",
+    "grey",
+    "default",
+];
+const CARD: &[&str] = &["schema", "config", "card_link", "header", "body"];
+const HEADER: &[&str] =
+    &["title", "subtitle", "text_tag_list", "i18n_text_tag_list", "template", "icon", "padding"];
+const BODY: &[&str] = &[
+    "direction",
+    "padding",
+    "horizontal_spacing",
+    "horizontal_align",
+    "vertical_spacing",
+    "vertical_align",
+    "elements",
+];
+/// What every element may have.
+const COMMON: &[&str] = &["tag", "element_id", "margin"];
+const TAGS: &[(&str, &[&str])] = &[
+    ("markdown", &["content", "text_align", "text_size", "icon"]),
+    ("hr", &[]),
+    ("div", &["text", "icon", "width"]),
+    (
+        "img",
+        &[
+            "img_key",
+            "alt",
+            "title",
+            "corner_radius",
+            "scale_type",
+            "size",
+            "transparent",
+            "preview",
+        ],
+    ),
+    (
+        "button",
+        &[
+            "type",
+            "size",
+            "width",
+            "text",
+            "icon",
+            "hover_tips",
+            "disabled",
+            "disabled_tips",
+            "confirm",
+            "behaviors",
+            "name",
+            "form_action_type",
+            "required",
+        ],
+    ),
+    (
+        "column_set",
+        &[
+            "flex_mode",
+            "horizontal_spacing",
+            "horizontal_align",
+            "background_style",
+            "columns",
+            "action",
+        ],
+    ),
+    (
+        "column",
+        &[
+            "width",
+            "weight",
+            "background_style",
+            "padding",
+            "direction",
+            "horizontal_spacing",
+            "vertical_spacing",
+            "horizontal_align",
+            "vertical_align",
+            "elements",
+            "action",
+        ],
+    ),
+    (
+        "table",
+        &[
+            "page_size",
+            "row_height",
+            "row_max_height",
+            "freeze_first_column",
+            "header_style",
+            "columns",
+            "rows",
+        ],
+    ),
+];
+/// Tags of schema 1.0 that 2.0 has no more.
+const OLD_TAGS: [&str; 2] = ["action", "note"];
+
+fn refused(code: i64, why: impl std::fmt::Display) -> Refusal {
+    let sentence = format!("Failed to create card content, ext=ErrCode: {code}; ErrMsg: {why}; ");
+    Refusal::new(NOT_BUILT, sentence)
+}
+
+fn within(limit: Limit, count: usize, code: i64, what: &str) -> Result<(), Refusal> {
+    if limit.refuses(count) {
+        return Err(refused(code, format!("{what} over limit {}", limit.most)));
+    }
+    Ok(())
+}
+
+/// The card in the `content` of a message.
+pub(crate) fn check(world: &World, content: &str) -> Result<Value, Refusal> {
+    let parsed = serde_json::from_str::<Value>(content);
+    let card =
+        parsed.map_err(|error| refused(NOT_PARSED, format!("parse card json err: {error}")))?;
+    if matches!(string(&card, "/type"), "template" | "card") {
+        return Err(Refusal::parameter("templates and card entities are not simulated"));
+    }
+    if string(&card, "/schema") != "2.0" {
+        return Err(refused(NOT_PARSED, "only schema 2.0 is simulated by this playground"));
+    }
+    known_only(&card, "card", CARD, &[])?;
+    if card.pointer("/config/update_multi") == Some(&Value::Bool(false)) {
+        return Err(refused(NOT_SHARED, "update_multi can only be true"));
+    }
+    if let Some(header) = card.get("header") {
+        check_header(header)?;
+    }
+    let body = card.get("body").ok_or_else(|| refused(NOT_PARSED, "card has no body"))?;
+    known_only(body, "body", BODY, &[])?;
+    let Some(Value::Array(elements)) = body.get("elements") else {
+        return Err(refused(NOT_PARSED, "body has no elements"));
+    };
+    within(CARD_ELEMENTS, tagged(body), TOO_MUCH, "element exceeds the limit: elements")?;
+    let mut checker = Checker { world, ids: BTreeSet::new(), markdown_tables: 0, tables: 0 };
+    for element in elements {
+        checker.element(element, 1)?;
+    }
+    Ok(card)
+}
+
+/// Why a card may not be changed into another, if the old one is not shared.
+pub(crate) fn update_refused(old: &Value) -> Option<Refusal> {
+    let is_alone = old.pointer("/config/update_multi") == Some(&Value::Bool(false));
+    is_alone.then(|| refused(NOT_SHARED, "the card is not shared"))
+}
+
+fn check_header(header: &Value) -> Result<(), Refusal> {
+    known_only(header, "header", HEADER, &[])?;
+    plain_text(header, "title")?;
+    let template = string(header, "/template");
+    if !template.is_empty() && !COLOURS.contains(&template) {
+        return Err(refused(NOT_PARSED, format!("unknown header template {template}")));
+    }
+    Ok(())
+}
+
+fn members<'card>(value: &'card Value, what: &str) -> Result<&'card Map<String, Value>, Refusal> {
+    value.as_object().ok_or_else(|| refused(NOT_PARSED, format!("{what} is not an object")))
+}
+
+/// Schema 2.0 refuses properties that it does not know.
+fn known_only(value: &Value, what: &str, own: &[&str], more: &[&str]) -> Result<(), Refusal> {
+    let known = |name: &str| own.contains(&name) || more.contains(&name);
+    match members(value, what)?.keys().find(|name| !known(name)) {
+        Some(stray) => {
+            Err(refused(NOT_PARSED, format!("unknown property, property: {stray}, path: {what}")))
+        }
+        None => Ok(()),
+    }
+}
+
+/// The text object under `name`, which must hold a `content`.
+fn plain_text(element: &Value, name: &str) -> Result<(), Refusal> {
+    let text = element.get(name).unwrap_or(&Value::Null);
+    let tag = string(text, "/tag");
+    let is_text = matches!(tag, "plain_text" | "lark_md");
+    if is_text && text.get("content").is_some_and(Value::is_string) {
+        return Ok(());
+    }
+    Err(refused(NOT_PARSED, format!("{name} is no text object")))
+}
+
+/// How many components there are, those inside others among them.
+fn tagged(value: &Value) -> usize {
+    match value {
+        Value::Array(values) => values.iter().map(tagged).sum(),
+        Value::Object(members) => {
+            usize::from(members.contains_key("tag")) + members.values().map(tagged).sum::<usize>()
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 0,
+    }
+}
+
+struct Checker<'world> {
+    world: &'world World,
+    ids: BTreeSet<String>,
+    markdown_tables: usize,
+    tables: usize,
+}
+
+impl Checker<'_> {
+    fn element(&mut self, element: &Value, depth: usize) -> Result<(), Refusal> {
+        within(CARD_DEPTH, depth, NOT_PARSED, "nesting")?;
+        members(element, "element")?;
+        let tag = string(element, "/tag");
+        if OLD_TAGS.contains(&tag) {
+            return Err(refused(
+                OLD_TAG,
+                format!(
+                    "cards of schema V2 no longer support this capability; unsupported tag {tag}"
+                ),
+            ));
+        }
+        let Some((_, own)) = TAGS.iter().find(|(known, _)| *known == tag) else {
+            return Err(refused(NOT_PARSED, format!("not support tag: {tag}")));
+        };
+        known_only(element, tag, own, COMMON)?;
+        self.id(element)?;
+        match tag {
+            "markdown" => self.markdown(element),
+            "div" => plain_text(element, "text")
+                .and_then(|()| self.people(string(element, "/text/content"))),
+            "img" => self.image(string(element, "/img_key")),
+            "button" => button(element),
+            "column_set" => self.columns(element, depth),
+            "table" => self.table(element, depth),
+            "column" => Err(refused(NOT_PARSED, "a column stands in a column_set")),
+            _ => Ok(()),
+        }
+    }
+
+    fn id(&mut self, element: &Value) -> Result<(), Refusal> {
+        let Some(id) = element.get("element_id") else {
+            return Ok(());
+        };
+        let id = id.as_str().unwrap_or_default();
+        let begins = id.chars().next().is_some_and(|first| first.is_ascii_alphabetic());
+        let plain =
+            id.chars().all(|character| character.is_ascii_alphanumeric() || character == '_');
+        if !begins || !plain || CARD_ID_CHARS.refuses(id.len()) {
+            return Err(refused(NOT_PARSED, format!("invalid element_id {id}")));
+        }
+        if !self.ids.insert(id.to_owned()) {
+            return Err(refused(SAME_ID, format!("duplicate element_id {id}")));
+        }
+        Ok(())
+    }
+
+    fn markdown(&mut self, element: &Value) -> Result<(), Refusal> {
+        let Some(Value::String(text)) = element.get("content") else {
+            return Err(refused(NOT_PARSED, "markdown has no content"));
+        };
+        self.markdown_tables += text.lines().filter(|line| is_table_rule(line)).count();
+        within(CARD_MD_TABLES, self.markdown_tables, TOO_MUCH, "card table number")?;
+        for key in after_each(text, "![").filter_map(|rest| rest.split_once("](")) {
+            let key = key.1.split(')').next().unwrap_or_default();
+            self.image(key)?;
+        }
+        self.people(text)
+    }
+
+    /// Every `<at id=…>` must name somebody.
+    fn people(&self, text: &str) -> Result<(), Refusal> {
+        for rest in after_each(text, "<at id=") {
+            let id = rest.split('>').next().unwrap_or_default().trim_matches(['"', '\'', ' ']);
+            let known = |user: &crate::playground::User| {
+                user.open_id == id || user.union_id == id || user.user_id.as_deref() == Some(id)
+            };
+            let is_bot = self.world.apps.iter().any(|app| app.open_id == id);
+            if id != "all" && !is_bot && !self.world.users.iter().any(known) {
+                return Err(refused(NO_PERSON, format!("invalid user id {id}")));
+            }
+        }
+        Ok(())
+    }
+
+    fn image(&self, key: &str) -> Result<(), Refusal> {
+        if self.world.uploads.contains_key(key) {
+            return Ok(());
+        }
+        Err(refused(NO_IMAGE, format!("invalid image keys: {key}")))
+    }
+
+    fn columns(&mut self, element: &Value, depth: usize) -> Result<(), Refusal> {
+        for column in list(element, "/columns") {
+            let own = TAGS.iter().find(|(tag, _)| *tag == "column").map_or(&[][..], |(_, own)| own);
+            if string(column, "/tag") != "column" {
+                return Err(refused(NOT_PARSED, "a column_set holds columns only"));
+            }
+            known_only(column, "column", own, COMMON)?;
+            self.id(column)?;
+            for inner in list(column, "/elements") {
+                self.element(inner, depth + 1)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn table(&mut self, element: &Value, depth: usize) -> Result<(), Refusal> {
+        if depth > 1 {
+            return Err(refused(NOT_PARSED, "a table stands at the root only"));
+        }
+        self.tables += 1;
+        within(CARD_TABLES, self.tables, TOO_MUCH, "card table number")?;
+        within(CARD_COLUMNS, list(element, "/columns").len(), TABLE_COLUMNS, "table columns")?;
+        let size = element.get("page_size").map_or(Some(1), Value::as_u64).unwrap_or(0);
+        if size == 0 || size > CARD_PAGE_SIZE.most {
+            return Err(refused(TABLE_ROWS, "table page_size is not within 1 and 10"));
+        }
+        Ok(())
+    }
+}
+
+/// What follows each occurrence of `mark`.
+fn after_each<'text>(text: &'text str, mark: &'text str) -> impl Iterator<Item = &'text str> {
+    text.split(mark).skip(1)
+}
+
+/// The line under the head of a table: dashes between bars.
+fn is_table_rule(line: &str) -> bool {
+    let line = line.trim();
+    line.contains('|') && line.contains("--") && line.chars().all(|one| "|-: ".contains(one))
+}
+
+fn button(element: &Value) -> Result<(), Refusal> {
+    plain_text(element, "text")?;
+    for behavior in list(element, "/behaviors") {
+        match string(behavior, "/type") {
+            "callback" => {
+                let value = behavior.get("value");
+                if !value.is_some_and(|value| value.is_object() || value.is_string()) {
+                    return Err(refused(NOT_PARSED, "a callback has no value"));
+                }
+            }
+            "open_url" => {
+                let url = string(behavior, "/default_url");
+                if !url.starts_with("https://") && !url.starts_with("http://") {
+                    return Err(refused(NOT_PARSED, format!("invalid url {url}")));
+                }
+            }
+            other => return Err(refused(NOT_PARSED, format!("unknown behavior {other}"))),
+        }
+    }
+    Ok(())
+}
