@@ -3,7 +3,9 @@
 mod admin_client;
 mod arguments;
 mod commands;
+mod demo;
 mod events;
+mod init;
 mod store;
 
 use std::ffi::OsString;

@@ -5,6 +5,7 @@
 
 mod bots;
 mod environment;
+mod found;
 mod models;
 mod net;
 mod range;
@@ -12,6 +13,7 @@ mod raw;
 mod settings;
 
 pub use environment::Environment;
+pub use found::{FoundModel, KnownModel, found_model, known_models};
 pub use models::{ModelSettings, Provider};
 pub use net::NetSettings;
 pub use settings::{

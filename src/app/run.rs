@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use axum::Router;
 use tokio::net::TcpListener;
+use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
@@ -47,6 +48,7 @@ pub struct App {
     support: TestSupport,
     clock: Arc<dyn Clock>,
     started_at: Timestamp,
+    listening: Option<oneshot::Sender<Bound>>,
 }
 
 impl std::fmt::Debug for App {
@@ -81,14 +83,27 @@ impl App {
             left_out: left_out(&loaded.problems),
             started_at: clock.now(),
             clock,
+            listening: None,
         }
+    }
+
+    /// Runs on another clock than the machine's.
+    #[must_use]
+    pub fn on_clock(self, clock: Arc<dyn Clock>) -> Self {
+        Self { started_at: clock.now(), clock, ..self }
+    }
+
+    /// Says once where it listens.
+    #[must_use]
+    pub fn announcing(self, listening: oneshot::Sender<Bound>) -> Self {
+        Self { listening: Some(listening), ..self }
     }
 
     /// Runs until SIGTERM or SIGINT, then drains.
     ///
     /// # Errors
     /// What keeps the daemon from starting. Once it listens it does not fail.
-    pub async fn run(self) -> Result<(), AppError> {
+    pub async fn run(mut self) -> Result<(), AppError> {
         // From here on a signal is an orderly end, however early it comes.
         let terminated = drain::termination().map_err(AppError::Signals)?;
         // Three lives: the drain ends the taking of work; the server outlives the work, so that
@@ -127,6 +142,10 @@ impl App {
             learn_identity(bot, &tasks);
         }
         Event::Listening { address: &bound.0, startup_ms: self.age_ms() }.emit();
+        if let Some(listening) = self.listening.take() {
+            // Whoever asked may be gone.
+            listening.send(bound).unwrap_or_default();
+        }
         tasks.spawn("usage", usage.clone().keep(drain.clone()));
         let serving = server::serve(
             listener,

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::base::Locale;
+
 /// A chat-bot gateway daemon for Lark/Feishu with an agent engine inside.
 #[derive(Debug, Parser)]
 #[command(name = "larkspur", version, about, max_term_width = 100)]
@@ -20,6 +22,24 @@ pub(super) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
+    /// Set a bot up: asks, says where each value is found, writes the files and checks them
+    Init {
+        /// Where the files go
+        #[arg(default_value = ".")]
+        dir: PathBuf,
+        /// The language of the questions and of the bot [default: that of the environment]
+        #[arg(long, value_enum)]
+        locale: Option<LocaleWord>,
+        /// Take all defaults instead of asking
+        #[arg(long)]
+        yes: bool,
+        /// Replace files that are there; the old ones stay beside with `.bak`
+        #[arg(long)]
+        force: bool,
+        /// Another address of the platform, of a private deployment, say
+        #[arg(long, value_name = "URL", default_value = "", hide_default_value = true)]
+        base_url: String,
+    },
     /// Run the daemon
     Run,
     /// Show all problems of the configuration at once, each with file, line and key
@@ -51,6 +71,24 @@ pub(super) enum Command {
     Store {
         #[command(subcommand)]
         what: StoreCommand,
+    },
+    /// Try it: a playground with a web chat, the daemon, sample knowledge and a bot, in one process
+    ///
+    /// Needs no account, network or key. With OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY or
+    /// DEEPSEEK_API_KEY in the environment that model answers, else the knowledge base alone.
+    Demo {
+        /// Where its files go, and stay [default: a folder of its own that goes with it]
+        #[arg(long)]
+        dir: Option<PathBuf>,
+        /// Where the web chat listens; port 0 takes any free port
+        #[arg(long, default_value = "127.0.0.1:8790")]
+        listen: SocketAddr,
+        /// The language of the bot [default: that of the environment]
+        #[arg(long, value_enum)]
+        locale: Option<LocaleWord>,
+        /// Another model of the provider whose key is found
+        #[arg(long)]
+        model: Option<String>,
     },
     /// Run the playground: the Feishu platform on this machine, driven by HTTP
     Sim {
@@ -115,6 +153,25 @@ pub(super) enum StoreCommand {
     Compact(Output),
     /// Have the running daemon delete now what its retention no longer keeps
     Expire(Output),
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(super) enum LocaleWord {
+    /// Chinese
+    #[value(name = "zh-CN")]
+    ZhCn,
+    /// English
+    #[value(name = "en-US")]
+    EnUs,
+}
+
+impl From<LocaleWord> for Locale {
+    fn from(word: LocaleWord) -> Self {
+        match word {
+            LocaleWord::ZhCn => Self::ZhCn,
+            LocaleWord::EnUs => Self::EnUs,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]

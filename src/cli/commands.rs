@@ -9,6 +9,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::admin_client;
 use super::arguments::{Arguments, Command, Output};
+use super::demo::{self, Wish};
+use super::init;
 use super::{Exit, Unsaid, complain, events, say, store};
 use crate::app::{self, Answer, App, AppError};
 use crate::base::problem::Severity;
@@ -36,6 +38,15 @@ pub(super) fn run(arguments: Arguments, environment: Environment) -> Result<Exit
             Err(exit) => Ok(exit),
         },
         Command::Sim { listen, event_url } => sim(listen, event_url),
+        Command::Init { dir, locale, yes, force, base_url } => {
+            let locale = locale.map_or_else(|| init::locale_of(&environment), Into::into);
+            let wish = init::Wish { dir, locale, yes, force, base_url };
+            init::run(&wish, |file| check(Some(file), &environment, Output { json: false }))
+        }
+        Command::Demo { dir, listen, locale, model } => {
+            let locale = locale.map(Into::into);
+            block_on(demo::run(Wish { dir, listen, locale, model }, environment))
+        }
     }
 }
 
@@ -198,7 +209,7 @@ fn as_json(problems: &[Problem]) -> Vec<serde_json::Value> {
     rows.collect()
 }
 
-fn failed(error: &AppError) -> Exit {
+pub(super) fn failed(error: &AppError) -> Exit {
     complain(&format!("larkspur: {error}"));
     match error {
         AppError::Store(error) => match error.disposition() {

@@ -16,6 +16,8 @@ mod copies;
 #[cfg(test)]
 mod copy_targets;
 #[cfg(test)]
+mod demo;
+#[cfg(test)]
 mod engine;
 #[cfg(test)]
 mod events;
@@ -27,6 +29,8 @@ mod formats;
 mod groups;
 #[cfg(test)]
 mod hostile;
+#[cfg(test)]
+mod init;
 #[cfg(test)]
 mod joining;
 #[cfg(test)]

@@ -1,0 +1,120 @@
+//! The demo's files: the same that anybody writes for a bot of their own.
+
+use std::fmt::Write as _;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use include_dir::{Dir, include_dir};
+
+use super::BOT;
+use crate::base::Locale;
+use crate::config::FoundModel;
+use crate::playground::AppSettings;
+
+/// The sample recipes, as they stand in the repository.
+const RECIPES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/bots/knowledge");
+
+/// What the files say.
+pub(super) struct Sample<'a> {
+    /// The language of bot and daemon.
+    pub(super) locale: Locale,
+    /// The playground's address.
+    pub(super) platform: &'a str,
+    /// The chat of the digest.
+    pub(super) group: &'a str,
+    /// The model whose key was found.
+    pub(super) model: Option<&'a FoundModel>,
+    /// The app as the playground knows it.
+    pub(super) app: &'a AppSettings,
+}
+
+impl Sample<'_> {
+    /// Writes all files below `folder`; recipes that are there already stay. Returns the main
+    /// configuration's path.
+    pub(super) fn write(&self, folder: &Path) -> io::Result<PathBuf> {
+        for name in ["config", "bots", "knowledge", "secrets"] {
+            fs::create_dir_all(folder.join(name))?;
+        }
+        let AppSettings { app_secret, encrypt_key, verification_token, .. } = self.app;
+        for (name, secret) in [
+            ("app-secret", app_secret),
+            ("encrypt-key", encrypt_key),
+            ("verification-token", verification_token),
+        ] {
+            write_private(&folder.join("secrets").join(name), secret)?;
+        }
+        for recipe in RECIPES.files() {
+            let path = folder.join("knowledge").join(recipe.path());
+            if !path.exists() {
+                fs::write(path, recipe.contents())?;
+            }
+        }
+        fs::write(folder.join("bots").join(format!("{BOT}.toml")), self.bot())?;
+        let config = folder.join("config/larkspur.toml");
+        fs::write(&config, self.config())?;
+        Ok(config)
+    }
+
+    fn config(&self) -> String {
+        let mut text = format!(
+            "# Written by `larkspur demo` at each start.\nlocale = \"{}\"\n\n[server]\nlisten = \
+             \"127.0.0.1:0\"\ndrain_timeout = \"5s\"\n",
+            self.locale.tag()
+        );
+        if let Some(FoundModel { provider, model, base_url, key_variable }) = self.model {
+            // Names come from the command line and the environment: quoted as TOML wants it.
+            let (model, base_url) = (quoted(model), quoted(base_url));
+            write!(
+                text,
+                "\n[models.main]\nprovider = \"{provider}\"\nmodel = {model}\nbase_url = \
+                 {base_url}\napi_key = \"env:{key_variable}\"\n"
+            )
+            .unwrap_or_default();
+        }
+        text
+    }
+
+    fn bot(&self) -> String {
+        let (persona, examples) = match self.locale {
+            Locale::ZhCn => (
+                "你是这个团队的助手，回答简短，并说明出处。",
+                ["为什么机器人没有回答？", "怎么备份数据？", "群里怎么向机器人提问？"],
+            ),
+            Locale::EnUs => (
+                "You are the assistant of this team. You answer briefly and say where you know it \
+                 from.",
+                [
+                    "Why is the bot silent?",
+                    "How do I back up the data?",
+                    "How do I write a recipe?",
+                ],
+            ),
+        };
+        let model = if self.model.is_some() { "model = \"main\"\n" } else { "" };
+        let examples = examples.map(|example| format!("\"{example}\"")).join(", ");
+        let AppSettings { app_id, .. } = self.app;
+        let platform = self.platform;
+        format!(
+            "# Written by `larkspur demo` at each start.\nname = \"{BOT}\"\n{model}persona = \
+             \"{persona}\"\nknowledge = [\"knowledge\"]\nexamples = [{examples}]\n\n[lark]\napp_id \
+             = \"{app_id}\"\napp_secret = \"file:secrets/app-secret\"\nencrypt_key = \
+             \"file:secrets/encrypt-key\"\nverification_token = \
+             \"file:secrets/verification-token\"\nbase_url = \"{platform}\"\n\n[access]\nusers = \
+             [\"@tenant\"]\nchats = [\"*\"]\n"
+        )
+    }
+}
+
+fn quoted(text: &str) -> String {
+    // What JSON escapes, TOML reads.
+    serde_json::Value::from(text).to_string()
+}
+
+/// Readable by this user alone.
+fn write_private(path: &Path, text: &str) -> io::Result<()> {
+    let mut file =
+        OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
+    file.write_all(text.as_bytes())
+}
