@@ -1,6 +1,8 @@
 //! The welcome: once in every chat, and for nobody who is not let in.
 
-use larkspur::playground::{EventPush, PushRecord};
+use larkspur::playground::{
+    CardButton, CardPress, Endpoint, EventPush, FaultAction, FaultRule, PushRecord,
+};
 use serde_json::json;
 
 use crate::stage::{Options, PATIENCE, Stage};
@@ -200,4 +202,55 @@ async fn whose_roles_are_not_known_yet_is_welcomed_with_the_first_message() {
     delivered(&stage, moved(&stage, "added", "ann", &group).with_id("ev_again")).await;
     stage.verdict("ev_again", "filtered").await;
     assert_eq!(text(&stage.why("ev_again"), "reason"), "welcomed before");
+}
+
+/// A bot whose welcome has a question to press.
+async fn with_examples() -> Stage {
+    let bot = "examples = [\"How do we deploy?\"]".to_owned();
+    Stage::with(Options { welcome: true, bot, model: None, ..Options::default() }).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_question_of_the_welcome_can_be_pressed_by_whoever_may_ask() {
+    let stage = with_examples().await;
+    let group = stage.sim.group("team", &["ann", "ben"]).chat_id;
+    delivered(&stage, moved(&stage, "added", "ann", &group).with_id("ev_added")).await;
+    stage.verdict("ev_added", "answered").await;
+    let card = stage.sim.visible(&group).remove(0);
+    assert_eq!(card.msg_type, "interactive");
+    assert!(card.text.contains(IN_GROUP) && card.text.contains("How do we deploy?"));
+    let press = CardPress::of_button("ben", &card.message_id, CardButton::Place(0));
+    let press = CardPress { id: Some("ev_press".to_owned()), ..press };
+    let outcome = stage.sim.press(press.clone()).await.unwrap();
+    assert!(format!("{outcome:?}").contains("Asked"), "{outcome:?}");
+    let answer = stage.answers(&card.message_id).await.remove(0).text;
+    assert!(answer.starts_with("“How do we deploy?”") && answer.contains("[deploy]"), "{answer}");
+    stage.verdict("ev_press", "answered").await;
+    // The platform may deliver a press again.
+    stage.sim.press(press).await.unwrap();
+    let answered = stage.sim.calls(Endpoint::Reply).len();
+    barrier_without_model(&stage, &group).await;
+    assert_eq!(stage.sim.calls(Endpoint::Reply).len(), answered + 1);
+    assert!(stage.sim.calls(Endpoint::React).is_empty(), "a press is no message to put a sign on");
+}
+
+/// Whatever was on its way has arrived.
+async fn barrier_without_model(stage: &Stage, group: &str) {
+    let last = stage.sim.asks("ann", group, "/ping").unwrap();
+    stage.answer(&last).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_card_that_the_platform_refuses_arrives_as_text() {
+    let stage = with_examples().await;
+    let group = stage.sim.group("team", &["ann"]).chat_id;
+    let refuse = FaultAction::Refuse { status: 400, code: 230_099, reset_s: None };
+    stage.sim.fault(FaultRule::next(Endpoint::Send, 1, refuse));
+    delivered(&stage, moved(&stage, "added", "ann", &group).with_id("ev_added")).await;
+    stage.verdict("ev_added", "answered").await;
+    let seen = stage.sim.visible(&group);
+    assert_eq!((seen.len(), seen[0].msg_type.as_str()), (1, "text"));
+    assert!(seen[0].text.contains(IN_GROUP), "{}", seen[0].text);
+    let why = stage.why("ev_added");
+    assert!(text(&why, "reason").contains("the card was refused (230099"), "{why}");
 }
