@@ -4,12 +4,17 @@
 //! opened elsewhere.
 
 mod access;
+mod cron;
 mod definition;
+mod schedule;
 mod stale;
+mod timetable;
 
 pub use access::Entry;
 pub use definition::{
     Access, AtAllWord, BotDefinition, BotsWord, DoubtRule, Groups, LarkSection, MentionWord,
     Region, SessionWord, Transport, load,
 };
+pub use schedule::{ActionWord, EmptyWord, Misfire, MisfireWord, ScheduleDefinition};
 pub use stale::{StaleRule, StaleWord};
+pub use timetable::{Timetable, TimetableError, local_minute};

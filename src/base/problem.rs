@@ -123,7 +123,7 @@ impl<'a> Problems<'a> {
         let tracked = serde_path_to_error::Deserializer::new(deserializer, &mut track);
         let result = T::deserialize(serde_ignored::Deserializer::new(tracked, &mut note));
         for key in unknown {
-            self.error(&key, "unknown key");
+            self.error(&with_places(&key), "unknown key");
         }
         match result {
             Ok(value) => Some(value),
@@ -148,6 +148,20 @@ impl<'a> Problems<'a> {
             text: error.message().to_owned(),
         });
     }
+}
+
+/// `a.0.b` as `a[0].b`.
+fn with_places(key: &str) -> String {
+    let mut path = String::new();
+    for segment in key.split('.') {
+        if segment.parse::<usize>().is_ok() {
+            path.push_str(&format!("[{segment}]"));
+        } else {
+            path.push_str(if path.is_empty() { "" } else { "." });
+            path.push_str(segment);
+        }
+    }
+    path
 }
 
 fn line_at(source: &str, byte: usize) -> usize {

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use super::access;
+use super::schedule::{self, ScheduleDefinition};
 use super::stale::{self, StaleRule};
 use crate::base::problem::Problems;
 use crate::base::{Locale, Problem};
@@ -37,6 +38,9 @@ pub struct BotDefinition {
     /// Folders of recipes; relative paths start at the root of the configuration.
     #[serde(default)]
     pub knowledge: Vec<PathBuf>,
+    /// The page of a recipe, `{path}` in the place of its file; empty: it has none.
+    #[serde(default)]
+    pub knowledge_url: String,
     /// Whether it says who it is when it comes into a chat.
     #[serde(default = "default_welcome")]
     pub welcome: bool,
@@ -55,6 +59,9 @@ pub struct BotDefinition {
     /// How it behaves in groups and in order.
     #[serde(default)]
     pub groups: Groups,
+    /// What it does by the clock.
+    #[serde(default)]
+    pub schedules: Vec<ScheduleDefinition>,
 }
 
 impl BotDefinition {
@@ -68,12 +75,14 @@ impl BotDefinition {
             locale: None,
             persona: String::new(),
             knowledge: Vec::new(),
+            knowledge_url: String::new(),
             welcome: default_welcome(),
             examples: Vec::new(),
             in_doubt: DoubtRule::default(),
             lark: None,
             access: Access::default(),
             groups: Groups::default(),
+            schedules: Vec::new(),
         }
     }
 }
@@ -293,6 +302,8 @@ fn check(definition: &BotDefinition, problems: &mut Problems<'_>) {
         problems.error("groups.history", format!("at most {HISTORY_MAX} messages can be kept"));
     }
     stale::check(&definition.groups.stale, problems);
+    check_knowledge_url(&definition.knowledge_url, problems);
+    schedule::check(definition, problems);
     if let Some(lark) = &definition.lark {
         if lark.app_id.is_empty() {
             problems.error("lark.app_id", "the id of the app is missing (cli_…)");
@@ -311,6 +322,16 @@ fn check(definition: &BotDefinition, problems: &mut Problems<'_>) {
         }
     }
     access::check(&definition.access, definition.lark.is_some(), problems);
+}
+
+/// A page of the web with a place for the file.
+fn check_knowledge_url(template: &str, problems: &mut Problems<'_>) {
+    let is_page = |url: url::Url| matches!(url.scheme(), "http" | "https");
+    let makes_pages = || url::Url::parse(&template.replace("{path}", "x")).is_ok_and(is_page);
+    if !template.is_empty() && !(template.contains("{path}") && makes_pages()) {
+        let text = "write it like \"https://git.example.com/kb/blob/main/{path}\"";
+        problems.error("knowledge_url", text);
+    }
 }
 
 #[cfg(test)]
@@ -365,6 +386,9 @@ mod tests {
             ("[groups]\nhistory = -1", "3: groups.history", "invalid value"),
             ("examples = ['1', '2', '3', '4', '5', '6']", "2: examples", "at most 5 questions"),
             ("examples = [' ']", "2: examples", "from 1 to 60 characters"),
+            ("knowledge_url = \"https://git.example.com/kb\"", "2: knowledge_url", "{path}"),
+            ("knowledge_url = \"kb/{path}\"", "2: knowledge_url", "https://"),
+            ("knowledge_url = \"javascript:{path}\"", "2: knowledge_url", "https://"),
             ("[groups]\nqueue_max = 0", "3: groups.queue_max", "from 1 to 1000000"),
             ("[groups]\nqueue_max = 1000001", "3: groups.queue_max", "from 1 to 1000000"),
             ("[groups]\nstale = { after = \"0s\" }", "3: groups.stale.after", "at least \"1s\""),
