@@ -65,7 +65,8 @@ const WORDS: [(&str, &[&str]); 8] = [
             "playground",
         ],
     ),
-    ("feishu", &["channels/lark", "playground", "config", "bots"]),
+    // Whoever sets a bot up has to be told of the console and of the providers by name.
+    ("feishu", &["channels/lark", "playground", "config", "bots", "cli/init"]),
     (
         "lark",
         &[
@@ -83,9 +84,9 @@ const WORDS: [(&str, &[&str]); 8] = [
             "cli",
         ],
     ),
-    ("openai", &["llm", "config", "app/models"]),
-    ("anthropic", &["llm", "config", "app/models"]),
-    ("gemini", &["llm", "config", "app/models"]),
+    ("openai", &["llm", "config", "app/models", "cli/init", "cli/demo"]),
+    ("anthropic", &["llm", "config", "app/models", "cli/init"]),
+    ("gemini", &["llm", "config", "app/models", "cli/init"]),
     ("sled::", &["store", "app"]),
     ("genai::", &["llm"]),
 ];

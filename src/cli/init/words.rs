@@ -70,9 +70,8 @@ const TABLE: [(Words, &str, &str); 36] = [
     (Words::BotPrompt, "名字", "Name"),
     (
         Words::Region,
-        "应用在哪里：feishu（open.feishu.cn）或 lark（中国大陆以外，open.larksuite.com）。",
-        "Where the app is: feishu (open.feishu.cn), or lark (outside of mainland China,\n\
-                 open.larksuite.com).",
+        "应用在哪里：feishu（飞书，中国大陆）或 lark（其他地区的 Lark）。",
+        "Where the app is: feishu (in mainland China), or lark (everywhere else).",
     ),
     (Words::RegionPrompt, "feishu 或 lark", "feishu or lark"),
     (
