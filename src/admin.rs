@@ -5,10 +5,12 @@
 
 mod auth;
 mod events;
+mod jobs;
 mod routes;
 mod store;
 
 pub use auth::Guard;
 pub use events::events_router;
+pub use jobs::jobs_router;
 pub use routes::{Metrics, Readiness, router};
 pub use store::{Upkeep, store_router};

@@ -7,6 +7,7 @@ pub mod clock;
 pub mod fault;
 pub mod id;
 pub mod limit;
+pub mod mark;
 #[cfg(test)]
 pub(crate) mod mutate;
 pub mod parse;

@@ -6,6 +6,7 @@ mod commands;
 mod demo;
 mod events;
 mod init;
+mod jobs;
 mod store;
 
 use std::ffi::OsString;

@@ -7,6 +7,7 @@
 mod card;
 mod context;
 mod failures;
+mod jobs;
 mod message;
 mod origin;
 mod path;
@@ -18,6 +19,7 @@ pub(crate) use card::PRESS_MEMBER;
 pub use card::{Block, ButtonPress, Card};
 pub use context::{Context, ContextKind, Trust};
 pub use failures::{FailedPage, FailedTurn, Failures, ReplayError, Replayed};
+pub use jobs::{JobLine, Jobs};
 pub(crate) use message::METADATA_TENANT;
 pub use message::{
     AgentMessage, Attachment, AttachmentKind, Channel, Exchange, Mention, Part, Sender, SenderKind,
@@ -28,7 +30,7 @@ pub use path::{MessagePath, PathKind, PathStep};
 pub use ports::{
     Arrival, Control, Errand, ErrandKind, Fact, Forwarded, Hit, Ide, IdeTask, Inlet, InletError,
     Knowledge, KnowledgeError, LookedUp, Lookup, LookupError, Memory, MemoryError, MemoryScope,
-    People, Quoted, Recipe, Remembered, Resource, ResourceError, Submitted, Why,
+    People, Quoted, Recipe, RecipeMark, Remembered, Resource, ResourceError, Submitted, Why,
 };
 pub use press::{Press, PressReply, Pressed, Tone};
 pub use reply::{

@@ -13,6 +13,7 @@ mod close;
 mod commands;
 mod decline;
 mod deliver;
+mod digest;
 mod doubt;
 mod errand;
 mod failed;

@@ -27,6 +27,7 @@ pub mod admin;
 pub mod channels;
 pub mod gateway;
 pub mod playground;
+pub mod scheduler;
 
 pub mod app;
 pub mod config;

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use syn::visit::Visit;
 
 /// Which top modules each top module may import. A channel counts as a module of its own.
-const IMPORTS: [(&str, &str); 22] = [
+const IMPORTS: [(&str, &str); 23] = [
     ("base", ""),
     ("telemetry", "base"),
     ("task", "base telemetry"),
@@ -32,6 +32,7 @@ const IMPORTS: [(&str, &str); 22] = [
     ("channels::lark", "base task telemetry net envelope"),
     ("channels::terminal", "base task telemetry net envelope"),
     ("channels", ""),
+    ("scheduler", "base task telemetry envelope bots store"),
     ("playground", "base task telemetry"),
     ("admin", "base task telemetry envelope store bots"),
     // The checks of a bot file need the names of the presets, those of the ways out what a proxy
@@ -39,7 +40,7 @@ const IMPORTS: [(&str, &str); 22] = [
     ("config", "base telemetry net bots agent"),
     (
         "app",
-        "base telemetry task net envelope bots store llm knowledge tools routing agent gateway \
+        "base telemetry task net envelope bots store llm knowledge tools routing agent gateway scheduler \
          channels::lark channels::terminal admin config",
     ),
     ("cli", "app config base telemetry net playground"),

@@ -12,7 +12,7 @@ use crate::bots::{
 };
 use crate::channels::lark::{LarkBotSettings, SettingsError};
 use crate::config::{Environment, Settings, StoreEngine};
-use crate::envelope::{Channel, Lookup, Outlet};
+use crate::envelope::{Channel, Knowledge, Lookup, Outlet};
 use crate::gateway::{AdmissionRules, BotRuntime, InDoubt, MentionRule, SessionScope};
 use crate::knowledge::KnowledgeBase;
 use crate::llm::LlmError;
@@ -52,6 +52,9 @@ pub enum AppError {
         /// What the machine said.
         cause: std::io::Error,
     },
+    /// A schedule that makes no sense, which the check of the configuration rules out.
+    #[error("a schedule cannot be kept: {0}")]
+    Schedule(#[from] crate::bots::TimetableError),
     /// No bot of that name.
     #[error("there is no bot named `{0}`")]
     NoSuchBot(String),
@@ -117,6 +120,9 @@ impl Parts<'_> {
         lookups: HashMap<Channel, Arc<dyn Lookup>>,
     ) -> BotRuntime {
         let locale = bot.locale.unwrap_or(self.settings.locale);
+        let folders = bot.knowledge.iter().map(|folder| self.settings.root.join(folder)).collect();
+        let knowledge: Arc<dyn Knowledge> =
+            Arc::new(KnowledgeBase::new(folders, self.tasks.clone(), Arc::clone(self.clock)));
         BotRuntime {
             name: BotName::new(bot.name.clone()),
             rules: rules(bot),
@@ -135,20 +141,20 @@ impl Parts<'_> {
                 DoubtRule::Resend => InDoubt::Resend,
                 DoubtRule::Drop => InDoubt::Drop,
             },
-            driver: self.driver(bot),
+            driver: self.driver(bot, &knowledge),
+            knowledge: Some(knowledge),
+            knowledge_url: bot.knowledge_url.clone(),
+            schedules: bot.schedules.clone(),
             outlets,
             people: None,
             lookups,
         }
     }
 
-    fn driver(&self, bot: &BotDefinition) -> Driver {
-        let folders = bot.knowledge.iter().map(|folder| self.settings.root.join(folder)).collect();
-        let knowledge =
-            Arc::new(KnowledgeBase::new(folders, self.tasks.clone(), Arc::clone(self.clock)));
+    fn driver(&self, bot: &BotDefinition, knowledge: &Arc<dyn Knowledge>) -> Driver {
         let mut registry = ToolRegistry::default();
-        registry.add(Arc::new(SearchKnowledge::new(Arc::<KnowledgeBase>::clone(&knowledge))));
-        registry.add(Arc::new(GetRecipe::new(knowledge)));
+        registry.add(Arc::new(SearchKnowledge::new(Arc::clone(knowledge))));
+        registry.add(Arc::new(GetRecipe::new(Arc::clone(knowledge))));
         Driver {
             model: self.models.of(bot),
             pipeline: Pipeline::new(registry, Tier::Propose, None),

@@ -30,6 +30,7 @@ use crate::config::{Environment, Loaded, Settings};
 use crate::envelope::{Channel, Lookup, Outlet, People};
 use crate::gateway::{BotRuntime, Gateway, GatewayDeps};
 use crate::routing::Classifier;
+use crate::scheduler::{Scheduler, SchedulerDeps};
 use crate::store::{Retention, Store, Sweeper};
 use crate::task::TaskSet;
 use crate::telemetry::{CallMeter, Counters, Event};
@@ -138,6 +139,9 @@ impl App {
             sweeper: Arc::clone(&sweeper),
             guard: self.guard(bound)?,
         }));
+        let scheduler = self.scheduler(&store, &gateway)?;
+        let router = router
+            .merge(admin::jobs_router(Arc::<Scheduler>::clone(&scheduler), self.guard(bound)?));
         for bot in bots.lark.all() {
             learn_identity(bot, &tasks);
         }
@@ -155,6 +159,11 @@ impl App {
         );
         server_tasks.spawn("server", serving);
         sweeper.start();
+        let (of, end) = (gateway.clone(), drain.clone());
+        tasks.spawn("schedules", async move {
+            of.begin_digests().await;
+            scheduler.run(end).await;
+        });
         tasks.blocking("warm_up", move || gateway.warm_up()).await;
 
         terminated.await;
@@ -238,6 +247,25 @@ impl App {
             version: env!("CARGO_PKG_VERSION"),
         };
         Gateway::new(deps, bots)
+    }
+
+    fn scheduler(
+        &self,
+        store: &Arc<dyn Store>,
+        gateway: &Gateway,
+    ) -> Result<Arc<Scheduler>, AppError> {
+        let deps = SchedulerDeps {
+            store: Arc::clone(store),
+            clock: Arc::clone(&self.clock),
+            inlet: Arc::new(gateway.clone()),
+            channel: Channel::Lark,
+        };
+        let named = |bot: &crate::bots::BotDefinition| {
+            let name = BotName::new(bot.name.clone());
+            let schedules = bot.schedules.iter().cloned();
+            schedules.map(move |schedule| (name.clone(), schedule)).collect::<Vec<_>>()
+        };
+        Ok(Arc::new(Scheduler::new(deps, self.bots.iter().flat_map(named))?))
     }
 
     fn router(

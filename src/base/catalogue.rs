@@ -4,6 +4,7 @@
 //! answers, personas and recipes are not here: they are other people's words.
 
 mod aside;
+mod digest;
 mod door;
 mod files;
 mod undelivered;
@@ -13,6 +14,7 @@ use std::time::Duration;
 pub use aside::Aside;
 use serde::{Deserialize, Serialize};
 
+pub use digest::DigestSay;
 pub use door::DoorSay;
 pub use files::AboutFiles;
 pub use undelivered::Undelivered;
@@ -113,6 +115,8 @@ pub enum Say {
     Door(DoorSay),
     /// Said outside of a turn.
     Aside(Aside),
+    /// A line of a digest.
+    Digest(DigestSay),
     /// A message without text, attachment or quote.
     SayMore,
     /// Something about files and pictures.
@@ -193,6 +197,7 @@ impl Say {
             Self::Busy => "这个会话的排队已满，请稍后再发。".to_owned(),
             Self::Door(say) => say.text(Locale::ZhCn),
             Self::Aside(aside) => aside.zh(),
+            Self::Digest(say) => say.zh(),
             Self::SayMore => "我在。请把问题和 @ 写在同一条消息里。".to_owned(),
             Self::AboutFiles(about) => about.zh(),
             Self::PrefixUsage { prefix } => {
@@ -246,6 +251,7 @@ impl Say {
             Self::Busy => "This conversation's queue is full; please try again later.".to_owned(),
             Self::Door(say) => say.text(Locale::EnUs),
             Self::Aside(aside) => aside.en(),
+            Self::Digest(say) => say.en(),
             Self::SayMore => {
                 "I am here. Please put the question and the mention into one message.".to_owned()
             }
@@ -295,6 +301,7 @@ const HELP_ZH: &str = "可用命令：\n\
     /new 开始新的对话\n\
     /stop 停止当前任务并清空排队\n\
     /why 回复某条消息，查询它的处理结果\n\
+    /digest 知识库的新内容\n\
     /pair 管理员：查看配对，/pair 配对码 允许某人使用\n\
     /ping 测试是否在线\n\
     /version 版本\n\
@@ -306,6 +313,7 @@ const HELP_EN: &str = "Commands:\n\
     /new start a fresh conversation\n\
     /stop stop what runs here and empty the queue\n\
     /why as a reply to a message: what became of it\n\
+    /digest what is new in the knowledge base\n\
     /pair for admins: who was let in; with a code, let somebody in\n\
     /ping am I there\n\
     /version the version\n\

@@ -62,6 +62,8 @@ pub(super) enum Command {
         #[command(flatten)]
         output: Output,
     },
+    /// List what runs by the clock: when next, when last, how often it was missed
+    Jobs(Output),
     /// List turns that failed, and have them done again
     Events {
         #[command(subcommand)]

@@ -11,7 +11,7 @@ use super::admin_client;
 use super::arguments::{Arguments, Command, Output};
 use super::demo::{self, Wish};
 use super::init;
-use super::{Exit, Unsaid, complain, events, say, store};
+use super::{Exit, Unsaid, complain, events, jobs, say, store};
 use crate::app::{self, Answer, App, AppError};
 use crate::base::problem::Severity;
 use crate::base::{Disposition, Problem, SystemClock, Verdict};
@@ -31,6 +31,10 @@ pub(super) fn run(arguments: Arguments, environment: Environment) -> Result<Exit
         Command::Why { message, output } => why(file, &environment, &message, output),
         Command::Events { what } => match load(file, &environment) {
             Ok(loaded) => block_on(events::run(loaded.settings, what)),
+            Err(exit) => Ok(exit),
+        },
+        Command::Jobs(output) => match load(file, &environment) {
+            Ok(loaded) => block_on(jobs::run(loaded.settings, output)),
             Err(exit) => Ok(exit),
         },
         Command::Store { what } => match load(file, &environment) {
@@ -217,6 +221,7 @@ pub(super) fn failed(error: &AppError) -> Exit {
             Disposition::Reject => Exit::Failed,
         },
         AppError::NoSuchBot(_) => Exit::Usage,
+        AppError::Schedule(_) => Exit::Configuration,
         AppError::Net(_)
         | AppError::Signals(_)
         | AppError::Model(_)

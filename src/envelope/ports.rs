@@ -286,6 +286,19 @@ pub struct Hit {
     pub score: f32,
 }
 
+/// What tells a recipe, and one state of it, from another; small, for there may be many.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecipeMark {
+    /// The recipe's id.
+    pub id: String,
+    /// A mark of everything in its file.
+    pub content: u64,
+    /// Whether it waits for review.
+    pub is_waiting: bool,
+    /// When it was last changed.
+    pub updated_at: Timestamp,
+}
+
 /// The knowledge base could not answer.
 #[derive(Debug, thiserror::Error)]
 pub enum KnowledgeError {
@@ -305,6 +318,9 @@ pub trait Knowledge: Send + Sync {
 
     /// One recipe by its id.
     async fn get(&self, id: &str) -> Result<Option<Recipe>, KnowledgeError>;
+
+    /// All recipes, as small as can be.
+    async fn catalogue(&self) -> Result<Vec<RecipeMark>, KnowledgeError>;
 
     /// Recipes changed since `since`, newest first.
     async fn changes(&self, since: Timestamp) -> Result<Vec<Recipe>, KnowledgeError>;

@@ -10,8 +10,9 @@ use crate::agent::{
     Driver, NO_WORDS, PromptParts, RunSpec, Source, UnknownPreset, preset, system_prompt,
 };
 use crate::base::{BotName, Locale, SessionKey, TurnId};
+use crate::bots::ScheduleDefinition;
 use crate::envelope::{
-    AgentMessage, Channel, Exchange, Lookup, Outlet, People, SenderKind, Speaker,
+    AgentMessage, Channel, Exchange, Knowledge, Lookup, Outlet, People, SenderKind, Speaker,
 };
 use crate::llm::ChatMessage;
 
@@ -66,6 +67,12 @@ pub struct BotRuntime {
     pub outlets: HashMap<Channel, Arc<dyn Outlet>>,
     /// Who knows the people it talks to; without, nobody holds a role.
     pub people: Option<Arc<dyn People>>,
+    /// What its team knows.
+    pub knowledge: Option<Arc<dyn Knowledge>>,
+    /// The page of a recipe, `{path}` in the place of its file; empty: it has none.
+    pub knowledge_url: String,
+    /// What it does by the clock.
+    pub schedules: Vec<ScheduleDefinition>,
     /// What can be read back of the channels.
     pub lookups: HashMap<Channel, Arc<dyn Lookup>>,
 }

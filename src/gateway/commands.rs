@@ -36,6 +36,7 @@ impl Gateway {
             return Ok(Ended::silent(Verdict::Stale, reason));
         }
         let say = match command {
+            Command::Digest => return self.digest(bot, job, argument).await,
             Command::Pair => return Ok(self.pair(bot, job, argument).await),
             Command::Help => Say::Help,
             Command::Ping => Say::Pong,

@@ -111,6 +111,8 @@ pub(super) struct Shared {
     pub(super) unowed: Bounded<String, ()>,
     /// Held from looking whether a chat is welcomed until it is.
     pub(super) welcoming: Mutex<()>,
+    /// Held while a digest is made, until it is stored.
+    pub(super) digests: Arc<Mutex<()>>,
     ids: TurnIds,
     turns: Semaphore,
     aside: Semaphore,
@@ -171,6 +173,7 @@ impl Gateway {
                 event_types: Bounded::new(EVENT_TYPES_MAX),
                 unowed: Bounded::new(UNOWED_MAX),
                 welcoming: Mutex::default(),
+                digests: Arc::default(),
                 ids: TurnIds::default(),
                 turns: Semaphore::new(TURNS_AT_ONCE_MAX),
                 aside: Semaphore::new(ASIDE_AT_ONCE_MAX),

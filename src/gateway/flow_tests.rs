@@ -125,6 +125,9 @@ fn gateway_on(disk: Slow, mouth: &Arc<Mouth>) -> Gateway {
             faults: Faults::default(),
         },
         outlets: HashMap::from([(Channel::Cli, outlet)]),
+        knowledge: None,
+        knowledge_url: String::new(),
+        schedules: Vec::new(),
         people: None,
         lookups: HashMap::new(),
     };

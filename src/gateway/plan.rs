@@ -5,6 +5,7 @@ use std::hash::{BuildHasher, RandomState};
 use tokio::sync::{Mutex, MutexGuard};
 
 use super::bot::BotRuntime;
+use super::digest::Held;
 use super::flow::Gateway;
 use super::pairing::PairingStep;
 use super::split::{Measure, split_text};
@@ -55,6 +56,8 @@ pub(super) struct Ended {
     pub(super) pairing: Option<PairingStep>,
     /// What else must be true together with it.
     pub(super) changes: Vec<Change>,
+    /// Kept from others until all of it is stored.
+    pub(super) held: Option<Held>,
 }
 
 impl Ended {
@@ -68,6 +71,7 @@ impl Ended {
             remember: Remember::Nothing,
             pairing: None,
             changes: Vec::new(),
+            held: None,
         }
     }
 
@@ -91,6 +95,7 @@ impl Ended {
             remember: Remember::Nothing,
             pairing: None,
             changes: Vec::new(),
+            held: None,
         }
     }
 

@@ -341,6 +341,7 @@ fn ended(outcome: Outcome, epoch: u64) -> Ended {
             pairing: None,
             card: None,
             changes: Vec::new(),
+            held: None,
         },
         Outcome::Apologised { text, reason } => Ended {
             text: Some(text),
@@ -350,6 +351,7 @@ fn ended(outcome: Outcome, epoch: u64) -> Ended {
             pairing: None,
             card: None,
             changes: Vec::new(),
+            held: None,
         },
         Outcome::Cancelled => Ended::silent(Verdict::Stopped, ""),
         Outcome::LeaseLost => Ended::silent(Verdict::Failed, "another node took the session over"),

@@ -13,7 +13,7 @@ use super::index::{SearchIndex, Snapshot};
 use super::query::{Unit, units};
 use super::scan::Key;
 use crate::base::{Clock, Timestamp};
-use crate::envelope::{Hit, Knowledge, KnowledgeError, Recipe};
+use crate::envelope::{Hit, Knowledge, KnowledgeError, Recipe, RecipeMark};
 use crate::task::TaskSet;
 use crate::telemetry::Event;
 
@@ -87,6 +87,20 @@ impl Knowledge for KnowledgeBase {
             let cards = inner.cards()?;
             let found = cards.iter().find(|(_, card)| card.id == id);
             Ok(found.and_then(|(key, card)| card.recipe(key)))
+        })
+        .await
+    }
+
+    async fn catalogue(&self) -> Result<Vec<RecipeMark>, KnowledgeError> {
+        self.run("knowledge_catalogue", move |inner| {
+            let cards = inner.cards()?;
+            let mark = |card: &Arc<Card>| RecipeMark {
+                id: card.id.clone(),
+                content: card.content,
+                is_waiting: card.is_waiting,
+                updated_at: card.updated_at,
+            };
+            Ok(cards.values().map(mark).collect())
         })
         .await
     }

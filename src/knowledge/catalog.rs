@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use super::front_matter::{self, Page};
 use super::scan::{self, Key, Scan, Stamp};
+use crate::base::mark::mark;
 use crate::base::{Clock, Timestamp};
 use crate::envelope::{KnowledgeError, Recipe};
 use crate::telemetry::Event;
@@ -25,6 +26,10 @@ pub(super) struct Card {
     pub(super) is_searched: bool,
     /// When it was changed, by the recipe's own word or else the file's.
     pub(super) updated_at: Timestamp,
+    /// A mark of everything in the file.
+    pub(super) content: u64,
+    /// Whether it waits for review.
+    pub(super) is_waiting: bool,
     /// The file's state when it was read.
     pub(super) stamp: Stamp,
     path: PathBuf,
@@ -136,14 +141,20 @@ impl Catalog {
 }
 
 fn read_page(path: &Path) -> Result<Page, String> {
-    let text = scan::read_text(path)?;
+    page_of(path, &scan::read_text(path)?)
+}
+
+fn page_of(path: &Path, text: &str) -> Result<Page, String> {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-    front_matter::parse(&text, &stem).map_err(|defect| defect.to_string())
+    front_matter::parse(text, &stem).map_err(|defect| defect.to_string())
 }
 
 fn read_card(path: &Path, stamp: Stamp) -> Result<Card, String> {
-    let page = read_page(path)?;
+    let text = scan::read_text(path)?;
+    let page = page_of(path, &text)?;
     Ok(Card {
+        content: mark(&text),
+        is_waiting: matches!(page.status.as_str(), "candidate" | "staged"),
         is_searched: matches!(page.status.as_str(), "active" | "evolving"),
         updated_at: page.updated.unwrap_or(stamp.modified),
         id: page.id,

@@ -19,6 +19,8 @@ pub enum Command {
     Version,
     /// Let a stranger in, or no longer.
     Pair,
+    /// Tell what is new in the knowledge base.
+    Digest,
 }
 
 impl Command {
@@ -28,7 +30,7 @@ impl Command {
     }
 }
 
-const SLASH: [(&str, Command); 11] = [
+const SLASH: [(&str, Command); 12] = [
     ("/help", Command::Help),
     ("/status", Command::Status),
     ("/check", Command::Status),
@@ -40,6 +42,7 @@ const SLASH: [(&str, Command); 11] = [
     ("/ping", Command::Ping),
     ("/version", Command::Version),
     ("/pair", Command::Pair),
+    ("/digest", Command::Digest),
 ];
 
 const PHRASES: [(&str, Command); 34] = [

@@ -30,11 +30,15 @@ pub enum Shelf {
     Overheard,
     /// Messages that were taken back.
     Recalled,
+    /// How far schedules are.
+    Schedule,
+    /// What digests have told already.
+    Digest,
 }
 
 impl Shelf {
     /// All of them.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 9] = [
         Self::Welcome,
         Self::Pairing,
         Self::Usage,
@@ -42,6 +46,8 @@ impl Shelf {
         Self::Recent,
         Self::Overheard,
         Self::Recalled,
+        Self::Schedule,
+        Self::Digest,
     ];
 
     /// The byte that its keys begin with in the store.
@@ -54,6 +60,8 @@ impl Shelf {
             Self::Recent => b'a',
             Self::Overheard => b'h',
             Self::Recalled => b't',
+            Self::Schedule => b'c',
+            Self::Digest => b'g',
         }
     }
 
@@ -62,9 +70,13 @@ impl Shelf {
         match self {
             Self::Failed => "failed",
             Self::Recent => "recent",
-            Self::Welcome | Self::Pairing | Self::Usage | Self::Overheard | Self::Recalled => {
-                self.name()
-            }
+            Self::Welcome
+            | Self::Pairing
+            | Self::Usage
+            | Self::Overheard
+            | Self::Recalled
+            | Self::Schedule
+            | Self::Digest => self.name(),
         }
     }
 
@@ -77,6 +89,8 @@ impl Shelf {
             Self::Recent => "recent attachment",
             Self::Overheard => "overheard",
             Self::Recalled => "recalled",
+            Self::Schedule => "schedule",
+            Self::Digest => "digest",
         }
     }
 }

@@ -244,6 +244,40 @@ pub enum Event<'a> {
         /// Why.
         reason: &'a dyn Shown,
     },
+    /// A schedule is new, or its times are.
+    ScheduleBegun {
+        /// The bot.
+        bot: &'a str,
+        /// The schedule.
+        schedule: &'a str,
+    },
+    /// A schedule was due, and its work is taken over.
+    ScheduleRan {
+        /// The bot.
+        bot: &'a str,
+        /// The schedule.
+        schedule: &'a str,
+        /// What `larkspur why` takes.
+        message_id: &'a str,
+    },
+    /// Times of a schedule at which nothing ran are too long ago to be made up for.
+    ScheduleMissed {
+        /// The bot.
+        bot: &'a str,
+        /// The schedule.
+        schedule: &'a str,
+        /// How many.
+        times: u64,
+    },
+    /// The work of a schedule could not be handed in; tried again every second, told once.
+    ScheduleHeldUp {
+        /// The bot.
+        bot: &'a str,
+        /// The schedule.
+        schedule: &'a str,
+        /// Why.
+        error: &'a dyn Shown,
+    },
     /// The daemon stops taking work and finishes what it has.
     Draining,
     /// The drain ended.
@@ -383,6 +417,21 @@ impl Event<'_> {
             }
             Self::RecipeSkipped { file, reason } => {
                 warn!(event = "recipe_skipped", %file, %reason, "a knowledge file is not used");
+            }
+            Self::ScheduleBegun { bot, schedule } => {
+                info!(event = "schedule_begun", bot, schedule, "a schedule begins");
+            }
+            Self::ScheduleRan { bot, schedule, message_id } => {
+                info!(event = "schedule_ran", bot, schedule, message_id, "a schedule was due");
+            }
+            Self::ScheduleMissed { bot, schedule, times } => {
+                warn!(
+                    event = "schedule_missed",
+                    bot, schedule, times, "times of a schedule passed"
+                );
+            }
+            Self::ScheduleHeldUp { bot, schedule, error } => {
+                error!(event = "schedule_held_up", bot, schedule, %error, "a schedule cannot go on");
             }
             Self::Draining => info!(event = "draining", "no new work is taken"),
             Self::Drained { unfinished } => {

@@ -39,6 +39,10 @@ impl Knowledge for Shelf {
         }))
     }
 
+    async fn catalogue(&self) -> Result<Vec<crate::envelope::RecipeMark>, KnowledgeError> {
+        Ok(Vec::new())
+    }
+
     async fn changes(&self, _since: Timestamp) -> Result<Vec<Recipe>, KnowledgeError> {
         Ok(Vec::new())
     }
