@@ -38,7 +38,7 @@ fn mode(folder: &TempDir, name: &str) -> u32 {
 
 /// Everything is answered: bot, app, region, three secrets, model, name, key, people, digest.
 const ALL: &str = "helper\ncli_a1b2c3\nlark\ns3cret\nenc-key\nver-token\nopenai\n\nsk-1\n@tenant, \
-                   ou_7\nou_1\n\n";
+                   ou_7\nou_1\noc_team\n";
 
 #[test]
 fn a_whole_dialogue_ends_in_a_configuration_that_the_check_takes() {
@@ -60,7 +60,7 @@ fn a_whole_dialogue_ends_in_a_configuration_that_the_check_takes() {
             "users = [\"@tenant\", \"ou_7\"]",
             "admins = [\"ou_1\"]",
             "model = \"main\"",
-            "# chat = ",
+            "\nchat = \"oc_team\"",
         ] {
             assert!(bot.contains(line), "{line} in {bot}");
         }

@@ -59,8 +59,13 @@ impl Sample<'_> {
 
     fn config(&self) -> String {
         let mut text = format!(
-            "# Written by `larkspur demo` at each start.\nlocale = \"{}\"\n\n[server]\nlisten = \
-             \"127.0.0.1:0\"\ndrain_timeout = \"5s\"\n",
+            r#"# Written by `larkspur demo` at each start.
+locale = "{}"
+
+[server]
+listen = "127.0.0.1:0"
+drain_timeout = "5s"
+"#,
             self.locale.tag()
         );
         if let Some(FoundModel { provider, model, base_url, key_variable }) = self.model {
@@ -95,14 +100,33 @@ impl Sample<'_> {
         let model = if self.model.is_some() { "model = \"main\"\n" } else { "" };
         let examples = examples.map(|example| format!("\"{example}\"")).join(", ");
         let AppSettings { app_id, .. } = self.app;
-        let platform = self.platform;
+        let (platform, group) = (self.platform, self.group);
         format!(
-            "# Written by `larkspur demo` at each start.\nname = \"{BOT}\"\n{model}persona = \
-             \"{persona}\"\nknowledge = [\"knowledge\"]\nexamples = [{examples}]\n\n[lark]\napp_id \
-             = \"{app_id}\"\napp_secret = \"file:secrets/app-secret\"\nencrypt_key = \
-             \"file:secrets/encrypt-key\"\nverification_token = \
-             \"file:secrets/verification-token\"\nbase_url = \"{platform}\"\n\n[access]\nusers = \
-             [\"@tenant\"]\nchats = [\"*\"]\n"
+            r#"# Written by `larkspur demo` at each start.
+name = "{BOT}"
+{model}persona = "{persona}"
+knowledge = ["knowledge"]
+examples = [{examples}]
+
+[lark]
+app_id = "{app_id}"
+app_secret = "file:secrets/app-secret"
+encrypt_key = "file:secrets/encrypt-key"
+verification_token = "file:secrets/verification-token"
+base_url = "{platform}"
+
+[access]
+users = ["@tenant"]
+chats = ["*"]
+
+[[schedules]]
+name = "morning-digest"
+cron = "0 9 * * *"
+timezone = "Asia/Shanghai"
+action = "knowledge_digest"
+chat = "{group}"
+when_empty = "post"
+"#
         )
     }
 }
