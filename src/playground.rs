@@ -1,4 +1,4 @@
-//! A local Feishu platform, without a window: for tests, demonstrations and exploration.
+//! A local Feishu platform with a chat in the browser: for tests, demonstrations and exploration.
 //!
 //! It speaks the platform's HTTP API as strictly as the platform does, pushes events as the
 //! platform does (encrypted, signed, in order per chat, repeated on the ladder), and shows what a
@@ -9,6 +9,9 @@
 //! Invariants: time is the simulator's clock alone (except how long a peer may take); everything
 //! random follows from one seed; ids of people and chats follow from their aliases; the state's
 //! lock is never held across an await.
+//!
+//! `GET /` is the web chat ([`web`]): what a person has of the platform, without a build step and
+//! without anything from outside.
 //!
 //! # Control API
 //! JSON in and out under `/sim/v1`, on the address of the platform API; errors are 4xx with
@@ -40,6 +43,7 @@
 //! | `DELETE /tokens` | | makes all tokens invalid |
 //! | `GET`, `POST`, `DELETE /faults` | [`FaultRule`] | lists, adds, clears faults |
 //! | `GET`, `PATCH /switches` | [`Switches`] | what is unsure about the platform |
+//! | `PUT /daemon` | `{url, token}` | whom the page asks for the way of a message |
 //! | `GET`, `POST /time` | `{advance_ms?, time_scale?}` | the simulator's clock |
 
 mod amend;
@@ -69,6 +73,7 @@ mod switches;
 mod time;
 mod tokens;
 mod verbs;
+mod web;
 mod wire;
 mod world;
 

@@ -44,6 +44,7 @@ pub(crate) fn router() -> Router<Arc<Shared>> {
         .route("/tokens", axum::routing::delete(world::revoke_tokens))
         .route("/faults", get(world::faults).post(world::add_fault).delete(world::clear_faults))
         .route("/switches", get(world::switches).patch(world::set_switches))
+        .route("/daemon", put(world::set_daemon))
         .route("/time", get(action::time).post(action::set_time))
 }
 

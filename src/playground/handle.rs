@@ -1,5 +1,7 @@
 //! The handle on a running playground: what tests in Rust use.
 
+mod page;
+
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;

@@ -76,10 +76,16 @@ pub struct PushRecord {
     pub message_id: Option<String>,
     /// `header.event_id`; empty for raw pushes.
     pub event_id: String,
+    /// The event's type; empty for raw pushes.
+    pub event_type: String,
+    /// Where it was posted.
+    pub url: String,
     /// 1 for the first try.
     pub attempt: u32,
     /// When the try began, on the simulator's clock, in milliseconds.
     pub at_ms: u64,
+    /// The same on the base clock.
+    pub base_at_ms: u64,
     /// How long the answer took, in milliseconds of the base clock.
     pub took_ms: u64,
     /// The HTTP status of the answer; `None`: there was none.
@@ -234,6 +240,8 @@ fn fill(record: &mut PushRecord, delivery: &Delivery) {
     record.app_id.clone_from(&delivery.app_id);
     record.message_id.clone_from(&delivery.message_id);
     event_id.and_then(Value::as_str).unwrap_or_default().clone_into(&mut record.event_id);
+    let event_type = delivery.event.pointer("/header/event_type");
+    event_type.and_then(Value::as_str).unwrap_or_default().clone_into(&mut record.event_type);
     record.attempt = delivery.tries;
 }
 

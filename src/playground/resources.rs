@@ -145,7 +145,7 @@ pub(crate) async fn download(
 }
 
 /// Whether a key stands in a message, or in one that it holds where that counts.
-fn carries(state: &State, message: &Message, key: &str) -> bool {
+pub(crate) fn carries(state: &State, message: &Message, key: &str) -> bool {
     let own = |message: &Message| {
         let content: Value = serde_json::from_str(&message.content).unwrap_or(Value::Null);
         holds(&content, key)

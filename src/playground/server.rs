@@ -9,6 +9,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{HeaderValue, Request, Response, StatusCode};
+use axum::middleware::from_fn;
 use axum::response::IntoResponse;
 use axum::routing::{delete, get, post};
 use hyper::body::Incoming;
@@ -24,7 +25,7 @@ use super::refusal::Refusal;
 use super::send::Slow;
 use super::state::{CallRecord, Shared};
 use super::switches::ErrorStatus;
-use super::{amend, contact, control, reactions, read, resources, send, tokens};
+use super::{amend, contact, control, reactions, read, resources, send, tokens, web};
 
 /// The largest request body that is read at all.
 const BODY_BYTES_MAX: usize = 4 << 20;
@@ -69,7 +70,8 @@ pub(crate) fn router(shared: Arc<Shared>) -> Router {
             "/open-apis/im/v1/messages/{message_id}/resources/{file_key}",
             get(resources::download),
         )
-        .nest("/sim/v1", control::router())
+        .nest("/sim/v1", control::router().layer(from_fn(web::guard::known_host_only)))
+        .merge(web::router())
         .fallback(async || Refusal::path_unknown())
         .method_not_allowed_fallback(async || Refusal::path_unknown())
         .layer(axum::extract::DefaultBodyLimit::max(BODY_BYTES_MAX))
@@ -126,8 +128,11 @@ async fn answer(
         (fault, state.dice.hex())
     };
     let (uuid, mut request) = with_uuid(endpoint, request).await;
+    let began = shared.clock.base_now();
     let mut call = CallRecord {
         at_ms: shared.now_ms(),
+        took_ms: 0,
+        method: request.method().to_string(),
         endpoint,
         path,
         uuid,
@@ -161,6 +166,8 @@ async fn answer(
         call.status = response.status().as_u16();
         call.code = code_of(response);
     }
+    let took = shared.clock.base_now().since(began).as_millis();
+    call.took_ms = u64::try_from(took).unwrap_or(u64::MAX);
     shared.lock().record_call(call);
     shared.changed();
     match outcome {

@@ -17,7 +17,7 @@ use super::switches::Switches;
 use super::time::SimClock;
 use super::tokens::Tokens;
 use super::world::{App, World};
-use crate::base::{Clock, Timestamp};
+use crate::base::{Clock, Secret, Timestamp};
 use crate::task::TaskSet;
 
 /// How many pushes run at once over all chats.
@@ -30,6 +30,10 @@ const RECORDS_MAX: usize = 100_000;
 pub struct CallRecord {
     /// On the simulator's clock, in milliseconds.
     pub at_ms: u64,
+    /// How long the answer took, in milliseconds of the base clock.
+    pub took_ms: u64,
+    /// `GET`, `POST`, …
+    pub method: String,
     /// Which endpoint.
     pub endpoint: Endpoint,
     /// The path with its query.
@@ -72,6 +76,8 @@ pub(crate) struct State {
     pub(crate) delivered: HashMap<String, Vec<Delivery>>,
     pub(crate) pushes: VecDeque<PushRecord>,
     pub(crate) calls: VecDeque<CallRecord>,
+    /// How many messages of a chat a user has had on the page: by open id and chat id.
+    pub(crate) read: HashMap<(String, String), usize>,
 }
 
 impl State {
@@ -91,6 +97,7 @@ impl State {
             delivered: HashMap::new(),
             pushes: VecDeque::new(),
             calls: VecDeque::new(),
+            read: HashMap::new(),
         }
     }
 
@@ -139,7 +146,24 @@ pub(crate) struct Shared {
     pub(crate) push_slots: Arc<Semaphore>,
     /// Counts changes, so that waiting needs no polling.
     pub(crate) changes: watch::Sender<u64>,
+    /// What the page knows of the daemon; outlives a reset.
+    pub(crate) surroundings: Mutex<Surroundings>,
     state: Mutex<State>,
+}
+
+/// A daemon that may be asked for the way of a message.
+#[derive(Clone, Debug)]
+pub(crate) struct Daemon {
+    pub(crate) url: String,
+    pub(crate) token: Secret,
+}
+
+/// What is around the playground and told by whoever starts it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Surroundings {
+    pub(crate) daemon: Option<Daemon>,
+    /// Words and addresses of further links of the page.
+    pub(crate) links: Vec<(String, String)>,
 }
 
 impl Shared {
@@ -158,12 +182,17 @@ impl Shared {
             client,
             push_slots: Arc::new(Semaphore::new(PUSHES_AT_ONCE)),
             changes: watch::Sender::new(0),
+            surroundings: Mutex::default(),
             state,
         }
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn surroundings(&self) -> MutexGuard<'_, Surroundings> {
+        self.surroundings.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn now(&self) -> Timestamp {

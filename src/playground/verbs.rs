@@ -9,9 +9,10 @@ use super::crypt;
 use super::people::PlaygroundError;
 use super::push::{self, Delivery, PushRecord, Signed};
 use super::settings::AppSettings;
-use super::state::Shared;
+use super::state::{Daemon, Shared};
 use super::switches::RetryEventId;
 use super::world::{App, Chat, ChatKind, User};
+use crate::base::Secret;
 
 /// A body that a test wrote itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -76,6 +77,20 @@ pub(crate) fn set_event_url(
     let app = state.world.apps.iter_mut().find(|app| app.app_id == app_id);
     let app = app.ok_or_else(|| PlaygroundError::NoApp(app_id.to_owned()))?;
     app.event_url = (!url.is_empty()).then(|| url.to_owned());
+    drop(state);
+    shared.changed();
+    Ok(())
+}
+
+/// Who can be asked for the way of a message; an empty address: nobody.
+pub(crate) fn set_daemon(shared: &Shared, url: &str, token: &str) -> Result<(), PlaygroundError> {
+    let is_address = url.starts_with("http://") || url.starts_with("https://");
+    if !url.is_empty() && !is_address {
+        return Err(PlaygroundError::Bad("the daemon's address is not http or https".to_owned()));
+    }
+    let daemon = Daemon { url: url.trim_end_matches('/').to_owned(), token: Secret::new(token) };
+    shared.surroundings().daemon = Some(daemon).filter(|daemon| !daemon.url.is_empty());
+    shared.changed();
     Ok(())
 }
 
@@ -87,6 +102,8 @@ pub(crate) fn change_user(shared: &Shared, name: &str, change: impl FnOnce(&mut 
     if let Some(known) = known {
         *known = user.clone();
     }
+    drop(state);
+    shared.changed();
     user
 }
 
@@ -118,6 +135,8 @@ pub(crate) fn add_chat(
         Some(known) => *known = chat.clone(),
         None => state.world.chats.push(chat.clone()),
     }
+    drop(state);
+    shared.changed();
     Ok(chat)
 }
 

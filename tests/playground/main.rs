@@ -32,3 +32,5 @@ mod support;
 mod tokens;
 #[cfg(test)]
 mod upkeep;
+#[cfg(test)]
+mod web;

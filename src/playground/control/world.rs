@@ -171,6 +171,20 @@ pub(crate) async fn change_chat(
     shown(&changed)
 }
 
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct KnownDaemon {
+    url: String,
+    token: String,
+}
+
+/// Where the daemon's admin address is; the token is not shown again.
+pub(crate) async fn set_daemon(Extracted(shared): Sim, body: Bytes) -> Answer {
+    let wanted: KnownDaemon = read(&body)?;
+    verbs::set_daemon(&shared, &wanted.url, &wanted.token)?;
+    shown(&json!({}))
+}
+
 pub(crate) async fn messages(Extracted(shared): Sim, Path(chat): Path<String>) -> Answer {
     let state = shared.lock();
     let found = state.world.chat(&chat);

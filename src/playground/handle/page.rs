@@ -1,0 +1,19 @@
+//! What the page of a playground is told of its surroundings.
+
+use super::{Playground, PlaygroundError, verbs};
+
+impl Playground {
+    /// Tells the page which daemon knows the ways of messages; an empty address: none.
+    ///
+    /// # Errors
+    /// [`PlaygroundError::Bad`]: not an address of http or https.
+    pub fn set_daemon(&self, url: &str, token: &str) -> Result<(), PlaygroundError> {
+        verbs::set_daemon(&self.shared, url, token)
+    }
+
+    /// Further links for the head of the page: words and addresses.
+    pub fn set_links(&self, links: Vec<(String, String)>) {
+        self.shared.surroundings().links = links;
+        self.shared.changed();
+    }
+}

@@ -1,0 +1,127 @@
+//! A card as the page shows it: its header in its colour, texts, columns, buttons.
+
+use maud::{Markup, html};
+use serde_json::Value;
+
+use super::rich;
+use super::view::View;
+use crate::playground::card::SeenCard;
+
+const COLOURS: [&str; 11] = [
+    "wathet",
+    "turquoise",
+    "green",
+    "yellow",
+    "orange",
+    "red",
+    "carmine",
+    "violet",
+    "purple",
+    "indigo",
+    "grey",
+];
+
+fn string<'card>(value: &'card Value, pointer: &str) -> &'card str {
+    value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+}
+
+fn list<'card>(value: &'card Value, pointer: &str) -> &'card [Value] {
+    value.pointer(pointer).and_then(Value::as_array).map_or(&[][..], Vec::as_slice)
+}
+
+/// Draws the elements in order; counts buttons as [`SeenCard`] does.
+struct Painter<'page> {
+    view: &'page View,
+    message_id: &'page str,
+    card: &'page SeenCard,
+    buttons: usize,
+}
+
+pub(super) fn card(view: &View, message_id: &str, card: &SeenCard) -> Markup {
+    let mut painter = Painter { view, message_id, card, buttons: 0 };
+    let body = painter.elements(list(&card.json, "/body/elements"));
+    let colour = COLOURS.iter().find(|colour| **colour == card.template);
+    let colour = match (colour, card.template.as_str()) {
+        (Some(colour), _) => format!("cardhead c-{colour}"),
+        (None, "" | "default") => "cardhead c-default".to_owned(),
+        (None, _) => "cardhead".to_owned(),
+    };
+    html! {
+        div class="bubble card" data-test="card" {
+            @if !card.title.is_empty() {
+                div class=(colour) {
+                    (card.title)
+                    @let subtitle = string(&card.json, "/header/subtitle/content");
+                    @if !subtitle.is_empty() { div class="fine" { (subtitle) } }
+                }
+            }
+            div class="cardbody" { (body) }
+        }
+    }
+}
+
+impl Painter<'_> {
+    fn elements(&mut self, elements: &[Value]) -> Markup {
+        let drawn: Vec<Markup> = elements.iter().map(|element| self.element(element)).collect();
+        html! { @for element in &drawn { (element) } }
+    }
+
+    fn element(&mut self, element: &Value) -> Markup {
+        match string(element, "/tag") {
+            "markdown" => {
+                let is_fine = string(element, "/text_size") == "notation";
+                html! { div class=[is_fine.then_some("fine")] { (rich::markdown(string(element, "/content"))) } }
+            }
+            "div" => {
+                let is_fine = string(element, "/text/text_size") == "notation";
+                html! { div class=[is_fine.then_some("fine")] { (rich::plain(string(element, "/text/content"))) } }
+            }
+            "hr" => html! { hr; },
+            "img" => {
+                let key = string(element, "/img_key");
+                let alt = string(element, "/alt/content");
+                html! { img class="picture" src={ "/web/file/" (self.message_id) "/" (key) } alt=(alt); }
+            }
+            "button" => self.button(element),
+            "column_set" => {
+                let columns: Vec<Markup> = list(element, "/columns")
+                    .iter()
+                    .map(|column| self.elements(list(column, "/elements")))
+                    .collect();
+                html! { div class="columns" { @for column in &columns { div { (column) } } } }
+            }
+            "table" => html! { div class="fine" { "[table]" } },
+            _ => html! {},
+        }
+    }
+
+    fn button(&mut self, element: &Value) -> Markup {
+        let place = self.buttons;
+        self.buttons += 1;
+        let Some(button) = self.card.buttons.get(place) else {
+            return html! {};
+        };
+        let kind = string(element, "/type");
+        let is_web = |url: &&String| url.starts_with("https://") || url.starts_with("http://");
+        if let (None, Some(url)) = (&button.value, button.url.as_ref().filter(is_web)) {
+            return html! {
+                div { a class="button" href=(url) target="_blank" rel="noopener noreferrer" { (button.text) } }
+            };
+        }
+        let place = place.to_string();
+        let more = [("message", self.message_id), ("button", place.as_str())];
+        let class = match kind {
+            "primary" | "primary_filled" => "primary",
+            "danger" | "danger_filled" => "danger",
+            _ => "",
+        };
+        html! {
+            div {
+                button type="button" class=(class) data-test="press" data-button=(place)
+                    disabled[button.disabled || button.value.is_none()]
+                    hx-post=(self.view.address("/web/press", &more))
+                    hx-target="#toasts" hx-swap="beforeend" hx-disabled-elt="this" { (button.text) }
+            }
+        }
+    }
+}
