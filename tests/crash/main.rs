@@ -2,11 +2,16 @@
 //! neither lose nor double nor invent nor reorder an answer.
 
 #[cfg(test)]
+#[path = "../support/almanac.rs"]
+mod almanac;
+#[cfg(test)]
 mod chatter;
 #[cfg(test)]
 #[expect(dead_code, reason = "the store's tests need sizes, these do not")]
 #[path = "../support/dice.rs"]
 mod dice;
+#[cfg(test)]
+mod digests;
 #[cfg(test)]
 mod disk;
 #[cfg(test)]

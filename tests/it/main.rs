@@ -6,6 +6,9 @@ mod admin;
 #[cfg(test)]
 mod admission;
 #[cfg(test)]
+#[path = "../support/almanac.rs"]
+mod almanac;
+#[cfg(test)]
 mod cards;
 #[cfg(test)]
 mod cases;
@@ -62,6 +65,8 @@ mod recalls;
 mod restored;
 #[cfg(test)]
 mod retention;
+#[cfg(test)]
+mod schedules;
 #[cfg(test)]
 mod slow;
 #[cfg(test)]
