@@ -4,6 +4,7 @@
 mod files;
 mod ground;
 
+use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::pin::pin;
@@ -131,6 +132,7 @@ async fn daemon(
         loaded.problems.iter().for_each(|problem| complain(&problem.to_string()));
         return Ok(Exit::Configuration);
     }
+    let token_file = loaded.settings.data_dir.join("admin-token");
     let counters = telemetry::init("warn,genai=off", LogFormat::Text);
     let (listening, bound) = oneshot::channel();
     let app =
@@ -143,7 +145,8 @@ async fn daemon(
         }
     };
     if let Some(Bound(address)) = bound {
-        let opening = open(playground, address, sample);
+        let token = fs::read_to_string(token_file).unwrap_or_default();
+        let opening = open(playground, address, token.trim(), sample);
         tokio::select! {
             () = opening => {}
             ended = &mut running => {
@@ -156,9 +159,12 @@ async fn daemon(
 }
 
 /// Tells each of the other, and has the bot come into the group, so that it says hello.
-async fn open(playground: &Playground, address: SocketAddr, sample: &Sample<'_>) {
+async fn open(playground: &Playground, address: SocketAddr, token: &str, sample: &Sample<'_>) {
     let daemon = format!("http://{address}");
     playground.set_event_url(&format!("{daemon}/lark/{BOT}/events"));
+    if let Err(error) = playground.set_daemon(&daemon, token) {
+        complain(&format!("larkspur: the paths of messages are not shown: {error}"));
+    }
     let operator = playground.user("ann");
     let added = json!({
         "chat_id": sample.group,
