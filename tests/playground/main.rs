@@ -34,3 +34,5 @@ mod tokens;
 mod upkeep;
 #[cfg(test)]
 mod web;
+#[cfg(test)]
+mod web_path;

@@ -140,7 +140,7 @@ pub(super) async fn say(
     if TEXT_BYTES.refuses(text.len()) {
         return Err(too_long());
     }
-    let mentions: String = fields.all("mention").map(|name| format!("@{{{name}}} ")).collect();
+    let mentions: String = fields.all("mention").flat_map(|name| ["@{", name, "} "]).collect();
     let mut wanted =
         Say::new(fields.one("me"), fields.one("chat"), &format!("{mentions}{}", text.trim_end()));
     wanted.mention_bot = fields.one("to_bot") == "1";

@@ -8,7 +8,7 @@ use axum::response::Response;
 use maud::{Markup, html};
 
 use super::messages::{brief, display_name};
-use super::view::{Part, View, avatar, chat_name};
+use super::view::{Part, View, avatar, chat_name, small_avatar};
 use crate::playground::request::Query;
 use crate::playground::seen;
 use crate::playground::state::{Shared, State};
@@ -56,7 +56,7 @@ fn entry(state: &State, view: &View, chat: &Chat, me: &str) -> Markup {
     html! {
         a class=(class) href=(view.with_chat(&chat.chat_id).address("/", &[]))
             data-chat=(chat.chat_id) data-alias=(chat.alias) {
-            (avatar(&name, chat.kind == ChatKind::P2p, false))
+            (avatar(&name, chat.kind == ChatKind::P2p))
             div class="what" {
                 div class="name" { (name) }
                 div class="last" { @if let Some(last) = last { (display_name(&state.world, &last)) ": " (brief(view, &last)) } }
@@ -78,7 +78,7 @@ pub(super) fn people(state: &State, view: &View) -> Markup {
                     @let class = if is_me { "person on" } else { "person" };
                     a class=(class) href=(view.with_me(&user.alias).address("/", &[]))
                         data-user=(user.alias) aria-current=[is_me.then_some("true")] {
-                        (avatar(&user.name, false, true)) (user.name)
+                        (small_avatar(&user.name)) (user.name)
                     }
                 }
             }

@@ -81,13 +81,13 @@ fn nothing(view: &View) -> Markup {
 /// One message with everything around it.
 pub(super) fn row(world: &World, view: &View, seen: &SeenMessage, in_chat: bool) -> Markup {
     let name = display_name(world, seen);
-    let is_mine = !seen.from_bot && seen.sender == view.me;
+    let is_mine = is_of(view, seen);
     let class = if is_mine { "message mine" } else { "message" };
     html! {
         article class=(class) data-message-id=(seen.message_id)
             data-from=(if seen.from_bot { "bot" } else { "user" })
             data-sender=(seen.sender) data-recalled[seen.recalled] {
-            (avatar(name, seen.from_bot, false))
+            (avatar(name, seen.from_bot))
             div class="stack" {
                 div class="head" {
                     span class="sender" { (name) }
@@ -97,7 +97,7 @@ pub(super) fn row(world: &World, view: &View, seen: &SeenMessage, in_chat: bool)
                 @if let Some(parent) = &seen.reply_to { (quote(world, view, parent)) }
                 (body(view, seen))
                 (reactions(&seen.reactions))
-                (tools(world, view, seen, in_chat, is_mine))
+                (tools(world, view, seen, in_chat))
             }
         }
     }
@@ -109,6 +109,11 @@ fn quote(world: &World, view: &View, parent: &str) -> Markup {
     };
     let seen = seen::seen(world, parent);
     html! { div class="quote" data-test="quote" { (view.words().answers_to) " " (display_name(world, &seen)) ": " (brief(view, &seen)) } }
+}
+
+/// Whether it is from whoever looks.
+fn is_of(view: &View, seen: &SeenMessage) -> bool {
+    !seen.from_bot && seen.sender == view.me
 }
 
 /// What people call the sender.
@@ -177,7 +182,8 @@ fn reactions(reactions: &[SeenReaction]) -> Markup {
     }
 }
 
-fn tools(world: &World, view: &View, seen: &SeenMessage, in_chat: bool, is_mine: bool) -> Markup {
+fn tools(world: &World, view: &View, seen: &SeenMessage, in_chat: bool) -> Markup {
+    let is_mine = is_of(view, seen);
     let words = view.words();
     let id = seen.message_id.as_str();
     let post = |path: &str, more: &[(&str, &str)]| view.address(path, more);

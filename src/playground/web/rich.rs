@@ -55,10 +55,10 @@ fn line(line: &str) -> Markup {
         return html! { div class="cite" { (inline(cited, true)) } };
     }
     let item = trimmed.strip_prefix("- ").or_else(|| trimmed.strip_prefix("* "));
-    match item {
-        Some(item) => html! { div class="li" { (" ".repeat(indent)) "• " (inline(item, true)) } },
-        None => html! { div class="line" { (inline(line, true)) } },
+    if let Some(item) = item {
+        return html! { div class="li" { (" ".repeat(indent)) "• " (inline(item, true)) } };
     }
+    html! { div class="line" { (inline(line, true)) } }
 }
 
 fn table(rows: &[&str]) -> Markup {

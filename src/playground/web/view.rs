@@ -168,11 +168,23 @@ pub(super) fn chat_name(world: &World, chat: &Chat) -> String {
 }
 
 /// A coloured square with the first letter of a name.
-pub(super) fn avatar(name: &str, is_bot: bool, small: bool) -> Markup {
-    let colour = name.bytes().fold(0_u8, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte)) % 7;
-    let colour = if is_bot { "bot".to_owned() } else { format!("a{colour}") };
-    let first: String = name.chars().take(1).flat_map(char::to_uppercase).collect();
-    html! { span class={ "avatar " (colour) @if small { " small" } } aria-hidden="true" { (first) } }
+pub(super) fn avatar(name: &str, is_bot: bool) -> Markup {
+    let colour = if is_bot { "bot".to_owned() } else { colour(name) };
+    html! { span class={ "avatar " (colour) } aria-hidden="true" { (initial(name)) } }
+}
+
+/// The same of a person, small.
+pub(super) fn small_avatar(name: &str) -> Markup {
+    html! { span class={ "avatar small " (colour(name)) } aria-hidden="true" { (initial(name)) } }
+}
+
+fn colour(name: &str) -> String {
+    let sum = name.bytes().fold(0_u8, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte));
+    format!("a{}", sum % 7)
+}
+
+fn initial(name: &str) -> String {
+    name.chars().take(1).flat_map(char::to_uppercase).collect()
 }
 
 pub(super) fn user_name<'world>(world: &'world World, alias: &'world str) -> &'world str {
