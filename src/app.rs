@@ -6,6 +6,7 @@
 mod ask;
 mod build;
 mod drain;
+mod hooks;
 mod models;
 mod readiness;
 mod run;

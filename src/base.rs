@@ -14,13 +14,15 @@ pub mod parse;
 pub mod problem;
 pub mod retry;
 pub mod secret;
+pub mod template;
 pub mod verdict;
 
-pub use catalogue::{AboutFiles, Aside, Locale, Say, Undelivered};
+pub use catalogue::{AboutFiles, Aside, FromHook, Locale, Say, Undelivered};
 pub use clock::{Clock, ManualClock, SystemClock, Timestamp};
 pub use fault::Faults;
 pub use id::{BotName, ChatId, MessageId, SessionKey, TurnId, UserId};
 pub use problem::Problem;
 pub use retry::{Backoff, Disposition, Origin};
 pub use secret::{Secret, SecretRef};
+pub use template::{Template, TemplateError};
 pub use verdict::Verdict;

@@ -4,3 +4,4 @@
 
 pub mod lark;
 pub mod terminal;
+pub mod webhook;

@@ -6,6 +6,7 @@
 mod bots;
 mod environment;
 mod found;
+mod hooks;
 mod models;
 mod net;
 mod range;
@@ -14,6 +15,7 @@ mod settings;
 
 pub use environment::Environment;
 pub use found::{FoundModel, KnownModel, found_model, known_models};
+pub use hooks::{HookSettings, SignatureSettings};
 pub use models::{ModelSettings, Provider};
 pub use net::NetSettings;
 pub use settings::{

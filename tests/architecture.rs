@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use syn::visit::Visit;
 
 /// Which top modules each top module may import. A channel counts as a module of its own.
-const IMPORTS: [(&str, &str); 23] = [
+const IMPORTS: [(&str, &str); 24] = [
     ("base", ""),
     ("telemetry", "base"),
     ("task", "base telemetry"),
@@ -31,6 +31,7 @@ const IMPORTS: [(&str, &str); 23] = [
     ("gateway", "base task telemetry envelope bots store routing agent llm tools"),
     ("channels::lark", "base task telemetry net envelope"),
     ("channels::terminal", "base task telemetry net envelope"),
+    ("channels::webhook", "base task telemetry net envelope"),
     ("channels", ""),
     ("scheduler", "base task telemetry envelope bots store"),
     ("playground", "base task telemetry"),
@@ -41,7 +42,7 @@ const IMPORTS: [(&str, &str); 23] = [
     (
         "app",
         "base telemetry task net envelope bots store llm knowledge tools routing agent gateway scheduler \
-         channels::lark channels::terminal admin config",
+         channels::lark channels::terminal channels::webhook admin config",
     ),
     ("cli", "app config base telemetry net playground"),
     ("main", "cli"),

@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::build::{AppError, Parts, TestSupport, lark_settings};
+use super::hooks::hooks;
 use super::models::{Models, http};
 use super::readiness::AppReadiness;
 use super::usage::Usage;
@@ -26,6 +27,7 @@ use crate::base::{BotName, Clock, Problem, Secret, Timestamp};
 use crate::channels::lark::{
     self, LarkBot, LarkBots, LarkDeps, LarkOutlet, Limiter, Webhook, learn_identity,
 };
+use crate::channels::webhook::{self, Hooks};
 use crate::config::{Environment, Loaded, Settings};
 use crate::envelope::{Channel, Lookup, Outlet, People};
 use crate::gateway::{BotRuntime, Gateway, GatewayDeps};
@@ -289,7 +291,13 @@ impl App {
             Metrics { counters: self.counters.clone(), calls: self.meter.clone() },
             guard,
         );
-        Ok(lark::router(webhook).merge(operators).merge(events))
+        let hooks = webhook::router(Hooks {
+            hooks: Arc::new(hooks(&self.settings, &self.bots)),
+            inlet: Arc::new(gateway.clone()),
+            clock: Arc::clone(&self.clock),
+            body_bytes_max: self.settings.server.body_bytes_max,
+        });
+        Ok(lark::router(webhook).merge(operators).merge(events).merge(hooks))
     }
 
     fn guard(&self, bound: Bound) -> Result<Guard, AppError> {
@@ -352,7 +360,9 @@ fn left_out(problems: &[Problem]) -> Vec<String> {
     let mut files: Vec<&str> = Vec::new();
     let mut left_out = Vec::new();
     for problem in problems {
-        let is_fatal = problem.severity == Severity::Error && !problem.key.starts_with("lark.");
+        let is_of_a_bot = !problem.key.starts_with("hooks[");
+        let is_fatal =
+            problem.severity == Severity::Error && is_of_a_bot && !problem.key.starts_with("lark.");
         if is_fatal && !files.contains(&problem.file.as_str()) {
             files.push(&problem.file);
             left_out.push(format!("a bot is not started: {problem}"));

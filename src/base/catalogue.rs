@@ -7,6 +7,7 @@ mod aside;
 mod digest;
 mod door;
 mod files;
+mod hook;
 mod undelivered;
 
 use std::time::Duration;
@@ -17,6 +18,7 @@ use serde::{Deserialize, Serialize};
 pub use digest::DigestSay;
 pub use door::DoorSay;
 pub use files::AboutFiles;
+pub use hook::FromHook;
 pub use undelivered::Undelivered;
 
 use super::verdict::Verdict;
@@ -117,6 +119,8 @@ pub enum Say {
     Aside(Aside),
     /// A line of a digest.
     Digest(DigestSay),
+    /// Added to what a webhook brings.
+    FromHook(FromHook),
     /// A message without text, attachment or quote.
     SayMore,
     /// Something about files and pictures.
@@ -198,6 +202,7 @@ impl Say {
             Self::Door(say) => say.text(Locale::ZhCn),
             Self::Aside(aside) => aside.zh(),
             Self::Digest(say) => say.zh(),
+            Self::FromHook(say) => say.zh(),
             Self::SayMore => "我在。请把问题和 @ 写在同一条消息里。".to_owned(),
             Self::AboutFiles(about) => about.zh(),
             Self::PrefixUsage { prefix } => {
@@ -252,6 +257,7 @@ impl Say {
             Self::Door(say) => say.text(Locale::EnUs),
             Self::Aside(aside) => aside.en(),
             Self::Digest(say) => say.en(),
+            Self::FromHook(say) => say.en(),
             Self::SayMore => {
                 "I am here. Please put the question and the mention into one message.".to_owned()
             }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
+use super::hooks::RawHook;
 use crate::base::Locale;
 
 #[derive(Debug, Deserialize)]
@@ -20,6 +21,8 @@ pub(super) struct Raw {
     pub(super) net: RawNet,
     #[serde(default)]
     pub(super) models: BTreeMap<String, RawModel>,
+    #[serde(default)]
+    pub(super) hooks: Vec<RawHook>,
 }
 
 #[derive(Debug, Deserialize)]

@@ -10,6 +10,7 @@ use config::{Config, FileFormat};
 use super::DEFAULT_TOML;
 use super::bots::load_bots;
 use super::environment::Environment;
+use super::hooks::{self, HookSettings};
 use super::models::{self, ModelSettings};
 use super::net::{self, NetSettings};
 use super::range::{self, BODY_BYTES, DRAIN_TIMEOUT, REQUEST_TIMEOUT, RETENTION};
@@ -49,6 +50,8 @@ pub struct Settings {
     pub net: NetSettings,
     /// The models by name.
     pub models: BTreeMap<String, ModelSettings>,
+    /// The generic webhooks.
+    pub hooks: Vec<HookSettings>,
 }
 
 /// The HTTP server.
@@ -106,6 +109,8 @@ pub fn load(file: Option<&Path>, environment: &Environment) -> Result<Loaded, Ve
         .or_else(|| DEFAULT_FILES.iter().map(PathBuf::from).find(|candidate| candidate.is_file()));
     let (settings, mut problems) = load_file(found.as_deref(), environment)?;
     let bots = load_bots(&settings, environment, &mut problems);
+    let name = found.map(|file| file.display().to_string()).unwrap_or_default();
+    hooks::check_bots(&name, &settings.hooks, &bots, &mut problems);
     Ok(Loaded { settings, bots, problems })
 }
 
@@ -231,6 +236,8 @@ fn check(
             models.insert(name.clone(), model);
         }
     }
+    let is_loopback = server.as_ref().is_none_or(|server| server.listen.ip().is_loopback());
+    let hooks = hooks::check(&raw.hooks, is_loopback, &secrets, problems);
     Some(Settings {
         bots_dir: root.join(&raw.bots_dir),
         data_dir: data_dir_of(&root, &raw.data_dir),
@@ -243,6 +250,7 @@ fn check(
         log_format,
         net,
         models,
+        hooks,
         root,
     })
 }

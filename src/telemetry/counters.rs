@@ -1,4 +1,4 @@
-//! Counts events by name. The log line is the only call site: the counter listens.
+//! Counts events by name, those of a hook also by the hook. The log line is the only call site: the counter listens.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,36 +8,47 @@ use tracing::{Event, Subscriber};
 use tracing_subscriber::Layer;
 use tracing_subscriber::layer::Context;
 
+/// What a count is about: the event, and the hook of the configuration if it is one's.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Labels {
+    event: Option<String>,
+    hook: Option<String>,
+}
+
 /// How often each event happened. Clones share the counts.
 #[derive(Clone, Debug, Default)]
 pub struct Counters {
-    counts: Arc<Mutex<BTreeMap<String, u64>>>,
+    counts: Arc<Mutex<BTreeMap<Labels, u64>>>,
 }
 
 impl Counters {
     /// How often the named event happened.
     pub fn count(&self, name: &str) -> u64 {
-        self.counts.lock().unwrap_or_else(PoisonError::into_inner).get(name).copied().unwrap_or(0)
+        let counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        let named = counts.iter().filter(|(labels, _)| labels.event.as_deref() == Some(name));
+        named.map(|(_, count)| count).sum()
     }
 
     /// The counts in Prometheus text format.
     pub fn render(&self) -> String {
         let counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         let mut text = "# TYPE larkspur_events_total counter\n".to_owned();
-        for (name, count) in counts.iter() {
-            text.push_str(&format!("larkspur_events_total{{event=\"{name}\"}} {count}\n"));
+        for (labels, count) in counts.iter() {
+            let event = labels.event.as_deref().unwrap_or_default();
+            let hook = labels.hook.as_ref().map(|name| format!(",hook=\"{name}\""));
+            let hook = hook.unwrap_or_default();
+            text.push_str(&format!("larkspur_events_total{{event=\"{event}\"{hook}}} {count}\n"));
         }
         text
     }
 }
 
-#[derive(Default)]
-struct EventName(Option<String>);
-
-impl Visit for EventName {
+impl Visit for Labels {
     fn record_str(&mut self, field: &Field, value: &str) {
-        if field.name() == "event" {
-            self.0 = Some(value.to_owned());
+        match field.name() {
+            "event" => self.event = Some(value.to_owned()),
+            "hook" => self.hook = Some(value.to_owned()),
+            _ => {}
         }
     }
 
@@ -46,11 +57,11 @@ impl Visit for EventName {
 
 impl<S: Subscriber> Layer<S> for Counters {
     fn on_event(&self, event: &Event<'_>, _context: Context<'_, S>) {
-        let mut name = EventName::default();
-        event.record(&mut name);
-        if let Some(name) = name.0 {
-            *self.counts.lock().unwrap_or_else(PoisonError::into_inner).entry(name).or_insert(0) +=
-                1;
+        let mut labels = Labels::default();
+        event.record(&mut labels);
+        if labels.event.is_some() {
+            let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+            *counts.entry(labels).or_insert(0) += 1;
         }
     }
 }

@@ -46,6 +46,36 @@ pub enum Event<'a> {
         /// A stable code.
         code: &'a str,
     },
+    /// A program called a URL of a hook that does not exist.
+    HookUnknown {
+        /// The name in the URL.
+        name: &'a str,
+    },
+    /// A call of a hook was refused before anything was stored.
+    HookRefused {
+        /// The hook.
+        hook: &'a str,
+        /// The HTTP status.
+        status: u16,
+        /// A stable code.
+        code: &'a str,
+    },
+    /// A call of a hook was stored and acknowledged.
+    HookCalled {
+        /// The hook.
+        hook: &'a str,
+        /// The id that `larkspur why` takes.
+        id: &'a dyn Shown,
+        /// Whether it had come before.
+        duplicate: bool,
+    },
+    /// The template of a hook failed on a call, which is posted as it came.
+    HookTemplateFailed {
+        /// The hook.
+        hook: &'a str,
+        /// Why.
+        error: &'a dyn Shown,
+    },
     /// An event was stored and acknowledged.
     Accepted {
         /// The turn it became.
@@ -323,6 +353,18 @@ impl Event<'_> {
             }
             Self::RequestRefused { bot, status, code } => {
                 warn!(event = "request_refused", bot, status, code, "a request was refused");
+            }
+            Self::HookUnknown { name } => {
+                warn!(event = "hook_unknown", name, "a hook that does not exist was called");
+            }
+            Self::HookRefused { hook, status, code } => {
+                warn!(event = "hook_refused", hook, status, code, "a call of a hook was refused");
+            }
+            Self::HookCalled { hook, id, duplicate } => {
+                info!(event = "hook_called", hook, %id, duplicate, "a call of a hook is stored");
+            }
+            Self::HookTemplateFailed { hook, error } => {
+                error!(event = "hook_template_failed", hook, %error, "a template of a hook failed");
             }
             Self::Accepted { turn, bot, message_id } => {
                 info!(

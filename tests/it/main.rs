@@ -31,6 +31,8 @@ mod formats;
 #[cfg(test)]
 mod groups;
 #[cfg(test)]
+mod hooks;
+#[cfg(test)]
 mod hostile;
 #[cfg(test)]
 mod init;

@@ -1,0 +1,96 @@
+//! What a call says in the chat.
+
+use std::borrow::Cow;
+
+use serde_json::{Map, Value, json};
+
+use super::hook::Hook;
+use crate::base::limit::{ellipsis, prefix_bytes};
+use crate::base::{FromHook, Locale, Say, TemplateError};
+
+/// The longest text of a call in the chat, in bytes; what is longer is cut, with a mark.
+const TEXT_BYTES_MAX: usize = 8 * 1024;
+/// The longest explanation of a template that failed, in characters.
+const ERROR_CHARS_MAX: usize = 200;
+/// Members of a body that say what it is about, the first of them that it has.
+const TITLES: [&str; 3] = ["title", "subject", "summary"];
+/// Members of a body that say it in words, the first of them that it has.
+const TEXTS: [&str; 5] = ["message", "text", "content", "description", "body"];
+
+/// What a body says, and what went wrong with the template if something did.
+pub(super) fn text_of(hook: &Hook, body: &[u8]) -> (String, Option<TemplateError>) {
+    let read = serde_json::from_slice::<Value>(body).ok();
+    let text = String::from_utf8_lossy(body);
+    let Some(template) = &hook.template else {
+        return (plain(hook, read.as_ref(), &text), None);
+    };
+    match template.render(&content(read, &text), TEXT_BYTES_MAX) {
+        Ok((rendered, _is_cut)) if rendered.trim().is_empty() => {
+            (say(hook.locale, FromHook::Empty { hook: hook.name.clone() }), None)
+        }
+        Ok((rendered, is_cut)) => {
+            (if is_cut { cut(hook.locale, rendered) } else { rendered }, None)
+        }
+        Err(error) => {
+            let error_text = ellipsis(&error.to_string(), ERROR_CHARS_MAX);
+            let note = say(hook.locale, FromHook::TemplateFailed { error: error_text });
+            let read = serde_json::from_slice::<Value>(body).ok();
+            (format!("{}\n\n{note}", plain(hook, read.as_ref(), &text)), Some(error))
+        }
+    }
+}
+
+/// What a template is given: the members of the body by name, and all of it as `body`; what is no
+/// JSON as `text`.
+fn content(read: Option<Value>, text: &str) -> Value {
+    let Some(read) = read else { return json!({ "text": text }) };
+    let mut names = read.as_object().cloned().unwrap_or_else(Map::new);
+    names.insert("body".to_owned(), read);
+    Value::Object(names)
+}
+
+/// What is said without a template.
+fn plain(hook: &Hook, read: Option<&Value>, text: &str) -> String {
+    let said: Cow<'_, str> = match read {
+        Some(value) => Cow::Owned(readable(value)),
+        None => Cow::Borrowed(text.trim()),
+    };
+    if said.is_empty() {
+        return say(hook.locale, FromHook::Empty { hook: hook.name.clone() });
+    }
+    shortened(hook.locale, &said)
+}
+
+/// Title and text if the value has them, else all of it, laid out as code.
+fn readable(value: &Value) -> String {
+    let member = |names: &[&str]| {
+        let texts = names.iter().filter_map(|name| value.get(*name)?.as_str());
+        texts.map(str::trim).find(|text| !text.is_empty())
+    };
+    match (member(&TITLES), member(&TEXTS), value) {
+        (Some(title), Some(text), _) => format!("**{title}**\n{text}"),
+        (Some(alone), None, _) | (None, Some(alone), _) => alone.to_owned(),
+        (None, None, Value::String(text)) => text.trim().to_owned(),
+        (None, None, _) => {
+            let pretty = serde_json::to_string_pretty(value).unwrap_or_default();
+            format!("```json\n{}\n```", prefix_bytes(&pretty, TEXT_BYTES_MAX).trim_end())
+        }
+    }
+}
+
+fn shortened(locale: Locale, text: &str) -> String {
+    let prefix = prefix_bytes(text, TEXT_BYTES_MAX);
+    if prefix.len() == text.len() { text.to_owned() } else { cut(locale, prefix.to_owned()) }
+}
+
+/// The mark behind what was cut. An open block of code is closed first.
+fn cut(locale: Locale, mut text: String) -> String {
+    if text.lines().filter(|line| line.trim_start().starts_with("```")).count() % 2 == 1 {
+        text.push_str("\n```");
+    }
+    format!("{text}\n{}", say(locale, FromHook::Cut))
+}
+
+fn say(locale: Locale, what: FromHook) -> String {
+    Say::FromHook(what).text(locale)
+}
