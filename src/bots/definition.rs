@@ -328,7 +328,8 @@ fn check(definition: &BotDefinition, problems: &mut Problems<'_>) {
 fn check_knowledge_url(template: &str, problems: &mut Problems<'_>) {
     let is_page = |url: url::Url| matches!(url.scheme(), "http" | "https");
     let makes_pages = || url::Url::parse(&template.replace("{path}", "x")).is_ok_and(is_page);
-    if !template.is_empty() && !(template.contains("{path}") && makes_pages()) {
+    let is_template = template.contains("{path}") && makes_pages();
+    if !template.is_empty() && !is_template {
         let text = "write it like \"https://git.example.com/kb/blob/main/{path}\"";
         problems.error("knowledge_url", text);
     }

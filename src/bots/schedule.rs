@@ -226,9 +226,12 @@ mod tests {
         assert_eq!(schedules[0].when_empty, None);
     }
 
+    /// What is written, and the line, key and words of the problem.
+    type Row<'a> = (&'a [(&'a str, &'a str)], usize, &'a str, &'a str);
+
     #[test]
     fn what_is_wrong_is_named_with_its_key_and_line() {
-        let table: [(&[(&str, &str)], usize, &str, &str); 17] = [
+        let table: [Row<'_>; 17] = [
             (&[("name", "\"Morning one\"")], 10, "name", "lower-case"),
             (&[("cron", "\"0 25 * * *\"")], 10, "cron", "`25` is no hour"),
             (&[("cron", "\"0 0 30 2 *\"")], 10, "cron", "no day of any year"),

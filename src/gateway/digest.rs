@@ -87,13 +87,11 @@ impl Gateway {
         let message = &job.row.message;
         let mut digests = bot.schedules.iter().filter(|schedule| is_digest(schedule));
         let made = if message.channel == Channel::Schedule {
-            match digests.find(|schedule| schedule.name == argument) {
-                Some(schedule) => self.due_digest(bot, job, schedule).await,
-                None => {
-                    let reason = format!("there is no digest `{argument}` any more");
-                    return Ok(Ended::silent(Verdict::Failed, reason));
-                }
-            }
+            let Some(schedule) = digests.find(|schedule| schedule.name == argument) else {
+                let reason = format!("there is no digest `{argument}` any more");
+                return Ok(Ended::silent(Verdict::Failed, reason));
+            };
+            self.due_digest(bot, job, schedule).await
         } else {
             let chat = message.reply_fn.destination().chat.as_str();
             let schedule = digests.find(|schedule| schedule.chat.trim() == chat);
@@ -153,21 +151,16 @@ impl Gateway {
     ) -> Result<Ended, Trouble> {
         let now = self.shared.clock.now();
         let recipes = recipes(bot).await?;
-        match schedule {
-            Some(schedule) => {
-                let store = self.shared.store.as_ref();
-                let told = Told::load(store, &bot.name, &schedule.name).await?;
-                let news = News::since(told.as_ref(), &recipes);
-                let when = local_minute(&schedule.timezone, now);
-                posted(bot, when, &news, &[DigestSay::New, DigestSay::Changed]).await
-            }
-            None => {
-                let days = Duration::from_secs(RECENT_DAYS * 24 * 3600);
-                let news = News::recent(now.before(days), &recipes);
-                let headings = [DigestSay::New, DigestSay::Recent { days: RECENT_DAYS }];
-                posted(bot, local_minute("UTC", now), &news, &headings).await
-            }
-        }
+        let Some(schedule) = schedule else {
+            let days = Duration::from_secs(RECENT_DAYS * 24 * 3600);
+            let news = News::recent(now.before(days), &recipes);
+            let headings = [DigestSay::New, DigestSay::Recent { days: RECENT_DAYS }];
+            return posted(bot, local_minute("UTC", now), &news, &headings).await;
+        };
+        let told = Told::load(self.shared.store.as_ref(), &bot.name, &schedule.name).await?;
+        let news = News::since(told.as_ref(), &recipes);
+        let when = local_minute(&schedule.timezone, now);
+        posted(bot, when, &news, &[DigestSay::New, DigestSay::Changed]).await
     }
 }
 

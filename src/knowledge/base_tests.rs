@@ -233,6 +233,26 @@ async fn changes_are_told_newest_first() {
 }
 
 #[tokio::test]
+async fn the_catalogue_tells_content_from_time_and_who_waits_for_review() {
+    let shelf = Shelf::new(&[
+        ("a.md", "---\nid: a\n---\nfirst"),
+        ("b.md", "---\nid: b\nstatus: candidate\n---\nsecond"),
+        ("c.md", "---\nid: c\nstatus: Staged\n---\nthird"),
+    ]);
+    let before = shelf.base.catalogue().await.unwrap();
+    let waits: Vec<(&str, bool)> =
+        before.iter().map(|mark| (mark.id.as_str(), mark.is_waiting)).collect();
+    assert_eq!(waits, [("a", false), ("b", true), ("c", true)]);
+    // Written again as it was, and written anew in its front matter alone.
+    shelf.write("a.md", "---\nid: a\n---\nfirst");
+    shelf.write("b.md", "---\nid: b\nstatus: active\n---\nsecond");
+    let after = shelf.base.catalogue().await.unwrap();
+    let changed = |place: usize| before[place].content != after[place].content;
+    assert_eq!((changed(0), changed(1), changed(2)), (false, true, false));
+    assert!(!after[1].is_waiting);
+}
+
+#[tokio::test]
 async fn the_sample_recipes_are_all_read_and_found_by_their_titles() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("bots/knowledge");
     let files = fs::read_dir(&folder).unwrap().count();
