@@ -10,7 +10,7 @@
 //! random follows from one seed; ids of people and chats follow from their aliases; the state's
 //! lock is never held across an await.
 //!
-//! `GET /` is the web chat ([`web`]): what a person has of the platform, without a build step and
+//! `GET /` is the web chat (`web`): what a person has of the platform, without a build step and
 //! without anything from outside.
 //!
 //! # Control API

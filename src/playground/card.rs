@@ -1,5 +1,5 @@
 //! Cards of schema 2.0: what people see of one, what is left of it in the history, its buttons
-//! (feishu-protocol.md 2.3, 5.4, 5.5, 6). Whether a card is accepted is decided in [`check`].
+//! (feishu-protocol.md 2.3, 5.4, 5.5, 6). Whether a card is accepted is decided in `check`.
 
 mod check;
 

@@ -107,7 +107,7 @@ fn trouble(view: &View, push: &PushRecord) -> Markup {
             code { (push.url) }
             span {
                 @match push.status { Some(status) => { "HTTP " (status) } None => (words.no_answer) }
-                " · " (push.attempt) " " (words.tries)
+                " · #" (push.attempt)
                 @if let Some(next) = push.next_try_at_ms { " · " (words.next_try) " " (civil(next, "%H:%M:%S")) }
             }
             code { (answer) }

@@ -108,7 +108,6 @@ words! {
     no_app: "机器人没有事件地址，没有人会收到消息。", "The bot has no event address: nobody is told of messages.";
     push_failed: "推送失败", "A push failed";
     no_answer: "无应答", "no answer";
-    tries: "次", "tries";
     next_try: "下次重试", "next try";
     now: "模拟时间", "Simulated time";
     minute: "+1 分钟", "+1 min";
