@@ -145,9 +145,10 @@ pub(super) fn check_bots(
     let source = std::fs::read_to_string(file).unwrap_or_default();
     let mut problems = Problems::of(file, &source);
     for (index, hook) in hooks.iter().enumerate().filter(|(_, hook)| !is_known(hook)) {
-        let text = match bots.iter().any(|bot| bot.name == hook.bot) {
-            true => format!("the bot `{}` has no section [lark]: it cannot post", hook.bot),
-            false => format!("no bot is named `{}`, or its file is not in order", hook.bot),
+        let text = if bots.iter().any(|bot| bot.name == hook.bot) {
+            format!("the bot `{}` has no section [lark]: it cannot post", hook.bot)
+        } else {
+            format!("no bot is named `{}`, or its file is not in order", hook.bot)
         };
         problems.error(&At { index }.key("bot"), text);
     }
@@ -195,13 +196,12 @@ fn word(written: &str, known: &[&str], later: &[&str], key: &str, problems: &mut
         return;
     }
     let known = known.join(" or ");
-    problems.error(
-        key,
-        match later.contains(&written) {
-            true => format!("`{written}` does not exist yet; only {known}"),
-            false => format!("`{written}` is not known; {known}"),
-        },
-    );
+    let text = if later.contains(&written) {
+        format!("`{written}` does not exist yet; only {known}")
+    } else {
+        format!("`{written}` is not known; {known}")
+    };
+    problems.error(key, text);
 }
 
 fn check_signature(

@@ -38,9 +38,14 @@ async fn with(lines: &str) -> (Stage, String) {
 
 fn signature(parts: &[&[u8]]) -> String {
     let mut mac = hmac::Hmac::<Sha256>::new_from_slice(SECRET.as_bytes()).unwrap();
-    parts.iter().for_each(|part| mac.update(part));
+    for part in parts {
+        mac.update(part);
+    }
     format!("sha256={}", hex::encode(mac.finalize().into_bytes()))
 }
+
+/// The headers of a call, and the status and code of its refusal.
+type Refused<'a> = (&'a [(&'a str, &'a str)], u16, &'a str);
 
 /// What came back: the status, and the body as JSON.
 type Answer = (u16, Value);
@@ -115,7 +120,7 @@ async fn what_is_not_signed_well_is_refused_and_never_said() {
     let sign = |time: &str| signature(&[time.as_bytes(), b".", body]);
     let wrong = sign(&now).replace("sha256=", "sha256=0");
     let (good, aged) = (sign(&now), sign(&old));
-    let table: [(&[(&str, &str)], u16, &str); 7] = [
+    let table: [Refused<'_>; 7] = [
         (&[(SIGNATURE, &wrong), ("X-Time", &now)], 401, "signature_wrong"),
         (&[(SIGNATURE, &good), ("X-Time", &old)], 401, "signature_wrong"),
         (&[(SIGNATURE, &good)], 401, "signature_missing"),
@@ -284,4 +289,16 @@ async fn every_problem_of_a_hook_is_told_with_its_place() {
     std::fs::write(&file, format!("{base}\n[[hooks]]{twice}")).unwrap();
     let output = stage.cli(&["check"]);
     assert!(String::from_utf8_lossy(&output.stdout).contains("another hook is named `alerts`"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_store_that_cannot_write_takes_no_call() {
+    let (mut stage, chat) = set("").await;
+    stage.start_surviving_full_disks().await;
+    stage.limit_files(Some(0));
+    let body = b"{\"title\":\"nowhere to put it\"}";
+    let answer = call(&stage, body).await;
+    assert_eq!((answer.0, &answer.1["code"]), (503, &json!("store_unavailable")));
+    stage.limit_files(None);
+    assert_eq!(said(&stage, &chat, body).await, "nowhere to put it", "it is not taken for seen");
 }
