@@ -76,8 +76,8 @@ pub(super) enum Command {
     },
     /// Try it: a playground with a web chat, the daemon, sample knowledge and a bot, in one process
     ///
-    /// Needs no account, network or key. With OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY or
-    /// DEEPSEEK_API_KEY in the environment that model answers, else the knowledge base alone.
+    /// Needs no account, network or key. With a key of OpenAI, Anthropic, Gemini or DeepSeek in the
+    /// environment (`OPENAI_API_KEY` and so on) that model answers, else the knowledge base alone.
     Demo {
         /// Where its files go, and stay [default: a folder of its own that goes with it]
         #[arg(long)]

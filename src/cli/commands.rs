@@ -191,7 +191,7 @@ fn load(file: Option<&Path>, environment: &Environment) -> Result<Loaded, Exit> 
     })
 }
 
-fn complain_about(problems: &[Problem]) {
+pub(super) fn complain_about(problems: &[Problem]) {
     for problem in problems {
         complain(&problem.to_string());
     }

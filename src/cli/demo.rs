@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::files::Sample;
 use self::ground::Ground;
-use super::commands::failed;
+use super::commands::{complain_about, failed};
 use super::init::locale_of;
 use super::{Exit, Unsaid, complain, say};
 use crate::app::{App, Bound};
@@ -123,13 +123,13 @@ async fn daemon(
     let loaded = match config::load(Some(config), &environment) {
         Ok(loaded) => loaded,
         Err(problems) => {
-            problems.iter().for_each(|problem| complain(&problem.to_string()));
+            complain_about(&problems);
             return Ok(Exit::Configuration);
         }
     };
     if loaded.bots.is_empty() {
         // The environment may hold settings that do not go with the demo.
-        loaded.problems.iter().for_each(|problem| complain(&problem.to_string()));
+        complain_about(&loaded.problems);
         return Ok(Exit::Configuration);
     }
     let token_file = loaded.settings.data_dir.join("admin-token");

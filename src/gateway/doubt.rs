@@ -108,8 +108,8 @@ fn says_so(told: &str, words: Words<'_>) -> bool {
     match words {
         Words::All(text) => says_the_same(told, text),
         Words::Title(title) => {
-            let told: String = told.chars().filter(is_printed).collect();
-            let title: String = title.chars().filter(is_printed).collect();
+            let told: String = printed(told).collect();
+            let title: String = printed(title).collect();
             // The channel may say in front that it is a card.
             told.split_once(&title)
                 .is_some_and(|(front, _)| front.chars().count() <= FRONT_CHARS_MAX)
@@ -119,13 +119,17 @@ fn says_so(told: &str, words: Words<'_>) -> bool {
 
 /// White space and what is not printed may change on the way.
 fn says_the_same(one: &str, other: &str) -> bool {
-    one.chars().filter(is_printed).eq(other.chars().filter(is_printed))
+    printed(one).eq(printed(other))
 }
 
-fn is_printed(letter: &char) -> bool {
+fn printed(text: &str) -> impl Iterator<Item = char> {
+    text.chars().filter(|letter| is_printed(*letter))
+}
+
+fn is_printed(letter: char) -> bool {
     !letter.is_whitespace()
         && !letter.is_control()
-        && !matches!(*letter, '\u{200b}' | char::REPLACEMENT_CHARACTER)
+        && !matches!(letter, '\u{200b}' | char::REPLACEMENT_CHARACTER)
 }
 
 /// What the platform said to the try that led to the look-up.

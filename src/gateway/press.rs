@@ -78,14 +78,13 @@ impl Gateway {
             row.admitted.standing = standing;
             gateway.accept_row(&of, &keys, row).await
         };
-        match self.shared.tasks.to_the_end("accept", accepting).await {
-            Some(Ok(_submitted)) => say(Aside::PressAsked, bot.locale, Tone::Info),
-            Some(Err(_)) | None => {
-                // It was not taken: pressing again is to count.
-                press.keys.iter().for_each(|key| self.shared.notices.remove(key));
-                say(Aside::PressLater, bot.locale, Tone::Error)
-            }
+        let accepted = self.shared.tasks.to_the_end("accept", accepting).await;
+        if let Some(Ok(_submitted)) = accepted {
+            return say(Aside::PressAsked, bot.locale, Tone::Info);
         }
+        // It was not taken: pressing again is to count.
+        press.keys.iter().for_each(|key| self.shared.notices.remove(key));
+        say(Aside::PressLater, bot.locale, Tone::Error)
     }
 }
 

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use larkspur::net::read_capped;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -19,6 +20,10 @@ struct Demo {
     url: String,
     knowledge: PathBuf,
     temporary: TempDir,
+}
+
+async fn json_of(response: reqwest::Response) -> Value {
+    serde_json::from_slice(&read_capped(response, 1 << 20).await.unwrap()).unwrap()
 }
 
 fn command(temporary: &Path, arguments: &[&str]) -> Command {
@@ -39,29 +44,29 @@ impl Demo {
             told.push_str(&lines.next().expect("it goes on").unwrap());
             told.push('\n');
         }
-        let word = |start: &str| {
-            let from = told.find(start).unwrap_or_else(|| panic!("no {start} in {told}"));
-            told[from..].split(['\n', ' ', '（', '/']).next().unwrap_or_default().to_owned()
-        };
-        let port = word("127.0.0.1:");
-        let line = told.lines().find(|line| line.contains("knowledge")).unwrap();
-        let path = &line[line.find('/').unwrap()..];
-        let end = path.find("knowledge").unwrap() + "knowledge".len();
-        let knowledge = PathBuf::from(&path[..end]);
-        Self { child, url: format!("http://{port}"), knowledge, temporary }
+        let (_, behind) = told.split_once("http://").expect("an address");
+        let (address, _) = behind.split_once('/').expect("with a slash behind");
+        let url = format!("http://{address}");
+        let line = told.lines().find(|line| line.contains("/knowledge")).expect("a folder");
+        let path = line.split_whitespace().find(|word| word.contains("/knowledge")).unwrap();
+        let (folder, _) = path.split_once("/knowledge").unwrap();
+        let folder = folder.trim_start_matches("知识库：");
+        let knowledge = Path::new(folder).join("knowledge");
+        Self { child, url, knowledge, temporary }
     }
 
     async fn call(&self, path: &str, body: &Value) -> Value {
         let url = format!("{}/sim/v1{path}", self.url);
         let response = http().post(url).json(body).send().await.unwrap();
         assert!(response.status().is_success(), "{path}: {response:?}");
-        response.json().await.unwrap()
+        json_of(response).await
     }
 
     /// What the group `team` sees.
     async fn seen(&self) -> Vec<Value> {
         let url = format!("{}/sim/v1/chats/team/messages", self.url);
-        http().get(url).send().await.unwrap().json().await.unwrap()
+        let seen = json_of(http().get(url).send().await.unwrap()).await;
+        seen.as_array().unwrap().clone()
     }
 
     /// Asks in the group, and the answer's text.

@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use larkspur::net::read_capped;
 use serde_json::Value;
 
 use crate::llm_script::{Mode, Turn};
@@ -14,7 +15,7 @@ async fn path(stage: &Stage, message: &str) -> Value {
     let url = stage.url(&format!("/admin/api/path/{message}"));
     let response = http().get(url).bearer_auth(token.trim()).send().await.unwrap();
     assert_eq!(response.status().as_u16(), 200);
-    response.json().await.unwrap()
+    serde_json::from_slice(&read_capped(response, 1 << 20).await.unwrap()).unwrap()
 }
 
 fn kinds(path: &Value) -> Vec<&str> {

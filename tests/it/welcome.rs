@@ -237,7 +237,8 @@ async fn a_question_of_the_welcome_can_be_pressed_by_whoever_may_ask() {
 /// Whatever was on its way has arrived.
 async fn barrier_without_model(stage: &Stage, group: &str) {
     let last = stage.sim.asks("ann", group, "/ping").unwrap();
-    stage.answer(&last).await;
+    // The platform's own record of the call is complete a moment after the answer is seen.
+    stage.verdict(&last, "command").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

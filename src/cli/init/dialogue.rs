@@ -110,7 +110,7 @@ mod tests {
     }
 
     fn number(text: &str) -> Result<u32, String> {
-        text.parse().map_err(|_| format!("`{text}` is no number"))
+        text.parse().map_err(|_wrong| format!("`{text}` is no number"))
     }
 
     fn asked(answers: &[&'static str]) -> (Result<u32, Cut>, String) {
