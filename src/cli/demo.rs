@@ -146,6 +146,7 @@ async fn daemon(
     };
     if let Some(Bound(address)) = bound {
         let token = fs::read_to_string(token_file).unwrap_or_default();
+        playground.set_pages(folder.join("knowledge"));
         let opening = open(playground, address, token.trim(), sample);
         tokio::select! {
             () = opening => {}

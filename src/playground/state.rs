@@ -3,6 +3,7 @@
 //! The lock is a plain mutex that is never held across an await.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -164,6 +165,8 @@ pub(crate) struct Surroundings {
     pub(crate) daemon: Option<Daemon>,
     /// Words and addresses of further links of the page.
     pub(crate) links: Vec<(String, String)>,
+    /// The folder whose text files are pages.
+    pub(crate) pages: Option<PathBuf>,
 }
 
 impl Shared {

@@ -11,6 +11,7 @@
 //! | `GET /web/{status,clock,chats,messages,thread,path}` | one part; 204 if it is as the caller has it |
 //! | `GET /web/events` | the event stream: `changed` |
 //! | `GET /web/file/{message}/{key}` | an image or file of a message |
+//! | `GET /pages/{path}` | a text file of the folder that was named |
 //! | `GET /web/assets/{name}`, `/favicon.ico` | compiled-in files |
 //! | `POST /web/{say,upload,react,recall,press,users,chats,time,start}` | what a person does |
 
@@ -25,6 +26,7 @@ pub(super) mod guard;
 mod live;
 mod messages;
 mod page;
+mod pages;
 mod path;
 mod rich;
 mod status;
@@ -69,6 +71,7 @@ pub(super) fn router() -> Router<Arc<Shared>> {
         .route("/web/events", get(live::events))
         .route("/web/file/{message}/{key}", get(assets::file))
         .route("/web/assets/{name}", get(assets::asset))
+        .route("/pages/{*path}", get(pages::page))
         .route("/favicon.ico", get(assets::favicon))
         .merge(posts)
         .layer(from_fn(guard::known_host_only))

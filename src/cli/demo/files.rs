@@ -106,6 +106,7 @@ drain_timeout = "5s"
 name = "{BOT}"
 {model}persona = "{persona}"
 knowledge = ["knowledge"]
+knowledge_url = "{platform}/pages/{{path}}"
 examples = [{examples}]
 
 [lark]

@@ -1,5 +1,7 @@
 //! What the page of a playground is told of its surroundings.
 
+use std::path::PathBuf;
+
 use super::{Playground, PlaygroundError, verbs};
 
 impl Playground {
@@ -9,6 +11,11 @@ impl Playground {
     /// [`PlaygroundError::Bad`]: not an address of http or https.
     pub fn set_daemon(&self, url: &str, token: &str) -> Result<(), PlaygroundError> {
         verbs::set_daemon(&self.shared, url, token)
+    }
+
+    /// The folder whose Markdown files are pages below `/pages/`, so that links lead somewhere.
+    pub fn set_pages(&self, folder: PathBuf) {
+        self.shared.surroundings().pages = Some(folder);
     }
 
     /// Further links for the head of the page: words and addresses.

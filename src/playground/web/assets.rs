@@ -19,7 +19,7 @@ const ASSETS: [(&str, &str, &str); 6] = [
     ("LICENSE.txt", "text/plain; charset=utf-8", include_str!("assets/LICENSE.txt")),
 ];
 
-fn missing() -> Response {
+pub(super) fn missing() -> Response {
     let mut response = Response::new(Body::from("there is no such file\n"));
     *response.status_mut() = StatusCode::NOT_FOUND;
     response
