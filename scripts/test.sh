@@ -12,6 +12,7 @@ if [ "${1:-}" = "--mutants" ]; then
 fi
 
 skipped=""
+skip() { skipped="${skipped:+$skipped; }$1"; }
 step() { printf '\n== %s\n' "$1"; }
 
 # A tool of cargo's: there already, or built from the registry.
@@ -35,7 +36,7 @@ step "dependencies"
 if have cargo-deny; then
     cargo deny --locked check bans licenses sources
 else
-    skipped="cargo-deny could not be installed: licences and duplicates are not checked"
+    skip "cargo-deny could not be installed: licences and duplicates are not checked"
 fi
 
 # Tests of a full and of a failing disk mount one; without the right to do so they say SKIPPED.
@@ -43,7 +44,7 @@ probe="$(mktemp -d)"
 if mount -t tmpfs -o size=1m tmpfs "$probe" 2>/dev/null; then
     umount "$probe"
 else
-    skipped="${skipped:+$skipped; }nothing may be mounted here: full and failing disks are not tested"
+    skip "nothing may be mounted here: full and failing disks are not tested"
 fi
 rmdir "$probe"
 
@@ -63,7 +64,21 @@ else
     cargo test --locked --features test-support "$@"
 fi
 
+if [ $# -eq 0 ]; then
+    step "the demo in a browser"
+    outcome=0
+    said="$(sh scripts/browser.sh)" || outcome=$?
+    printf '%s\n' "$said"
+    case $outcome in
+    0) ;;
+    2) skip "${said##*SKIPPED: }" ;;
+    *) exit 1 ;;
+    esac
+fi
+
 if [ -n "$skipped" ]; then
     printf '\nSKIPPED: %s\n' "$skipped"
+    # Where everything can be had (.ci/run), skipping is a failure.
+    if [ -n "${NOTHING_SKIPPED:-}" ]; then exit 1; fi
 fi
 printf '\nall checks passed\n'
