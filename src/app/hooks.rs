@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use crate::base::{BotName, ChatId};
 use crate::bots::BotDefinition;
-use crate::channels::webhook::{Encoding, Hmac, Hook, Verify};
+use crate::channels::webhook::{Encoding, Hmac, Hook, LastBodies, Verify};
 use crate::config::{HookSettings, Settings, SignatureSettings};
 
 /// The hooks by name, each in the language of its bot.
@@ -23,6 +23,7 @@ fn of(hook: &HookSettings, settings: &Settings, bots: &[BotDefinition]) -> Hook 
         chat: ChatId::new(hook.chat.clone()),
         template: hook.template.clone(),
         locale: bot.and_then(|bot| bot.locale).unwrap_or(settings.locale),
+        last: LastBodies::default(),
     }
 }
 

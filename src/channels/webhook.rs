@@ -23,7 +23,7 @@ use futures_util::StreamExt;
 use serde_json::json;
 
 use self::hook::Call;
-pub use self::hook::Hook;
+pub use self::hook::{Hook, LastBodies};
 use self::refusal::Refusal;
 pub use self::verify::{Encoding, Hmac, Verify};
 use crate::base::Clock;

@@ -47,11 +47,16 @@ pub(super) struct Wish {
 
 /// Runs until a signal comes.
 pub(super) async fn run(wish: Wish, environment: Environment) -> Result<Exit, Unsaid> {
+    // They are meant for a daemon of one's own: with its folders the demo would speak for its bots.
+    let (environment, ignored) = environment.without_settings();
+    if !ignored.is_empty() {
+        complain(&format!("larkspur: the demo does without {}", ignored.join(", ")));
+    }
     let temporary = environment.get("TMPDIR").unwrap_or("/tmp");
     let ground = match Ground::make(wish.dir.as_deref(), Path::new(temporary)) {
         Ok(ground) => ground,
         Err(error) => {
-            complain(&format!("larkspur: the demo's folder cannot be made: {error}"));
+            complain(&format!("larkspur: {error}; --dir names another folder for the demo"));
             return Ok(Exit::Unwritten);
         }
     };
@@ -89,7 +94,7 @@ async fn platform(listen: SocketAddr) -> Result<Playground, String> {
         PlaygroundSettings { listen, app: app_settings(), ..PlaygroundSettings::default() };
     let clock = Arc::new(SystemClock::default());
     let started = Playground::start(settings, CancellationToken::new(), clock).await;
-    started.map_err(|error| format!("the playground cannot listen on {listen}: {error}"))
+    started.map_err(|error| format!("{error} ({listen}); --listen takes another address"))
 }
 
 fn app_settings() -> AppSettings {
@@ -184,7 +189,7 @@ async fn open(playground: &Playground, address: SocketAddr, token: &str, sample:
 }
 
 fn told(playground: &Playground, sample: &Sample<'_>, folder: &Path) -> String {
-    let chat = playground.base_url();
+    let chat = format!("{}/?chat={GROUP}", playground.base_url());
     let knowledge = folder.join("knowledge");
     let knowledge = knowledge.display();
     let model = sample.model.map(|model| format!("{} ({})", model.model, model.key_variable));
@@ -193,7 +198,7 @@ fn told(playground: &Playground, sample: &Sample<'_>, folder: &Path) -> String {
             let model = model
                 .unwrap_or_else(|| "无；由知识库直接回答（可设 OPENAI_API_KEY 等）".to_owned());
             format!(
-                "Larkspur 演示已就绪\n  打开聊天：{chat}/\n  知识库：  {knowledge}（保存一个 Markdown \
+                "Larkspur 演示已就绪\n  打开聊天：{chat}\n  知识库：  {knowledge}（保存一个 Markdown \
                  文件，马上就能问到）\n  模型：    {model}\n按 Ctrl-C 结束。"
             )
         }
@@ -202,7 +207,7 @@ fn told(playground: &Playground, sample: &Sample<'_>, folder: &Path) -> String {
                 "none; the knowledge base answers (set OPENAI_API_KEY, say)".to_owned()
             });
             format!(
-                "Larkspur's demo is ready\n  chat:      {chat}/\n  knowledge: {knowledge} (save a \
+                "Larkspur's demo is ready\n  chat:      {chat}\n  knowledge: {knowledge} (save a \
                  Markdown file there and ask about it)\n  model:     {model}\nCtrl-C ends it."
             )
         }

@@ -110,7 +110,9 @@ impl<P: Person> Interview<'_, P> {
         let admins = self.list(Words::Admins, Words::AdminsPrompt, "", is_entry)?;
         let digest_chat = match &app {
             Some(_) => self.ask(Words::Digest, Words::DigestPrompt, "", |text| {
-                check(text, text.is_empty() || text.starts_with("oc_"), Words::WrongChat)
+                let rest = text.strip_prefix("oc_").unwrap_or_default();
+                let is_id = rest.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+                check(text, text.is_empty() || (!rest.is_empty() && is_id), Words::WrongChat)
             })?,
             None => String::new(),
         };

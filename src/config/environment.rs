@@ -33,6 +33,14 @@ impl Environment {
         Self { variables: variables.into_iter().collect() }
     }
 
+    /// Without the variables that set configuration keys, and the names of those.
+    #[must_use]
+    pub fn without_settings(mut self) -> (Self, Vec<String>) {
+        let names = self.settings().into_keys().collect::<std::collections::BTreeSet<_>>();
+        self.variables.retain(|name, _| !names.contains(name));
+        (self, names.into_iter().collect())
+    }
+
     /// A variable; `None` if it is not set.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.variables.get(name).map(String::as_str)

@@ -52,6 +52,9 @@ pub struct PathStep {
 pub struct MessagePath {
     /// The message that was asked about.
     pub message: MessageId,
+    /// What its turn began with: a message, or an event that people did otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub began_with: Option<MessageId>,
     /// What became of it.
     #[serde(flatten)]
     pub why: Why,

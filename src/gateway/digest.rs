@@ -122,7 +122,11 @@ impl Gateway {
         let told = Told::load(self.shared.store.as_ref(), &bot.name, &schedule.name).await?;
         let recipes = recipes(bot).await?;
         let news = News::since(told.as_ref(), &recipes);
-        let changes = Told::of(&recipes).changes(told.as_ref(), &bot.name, &schedule.name)?;
+        let changes = Told::of(&recipes).besides(told.as_ref()).changes(
+            told.as_ref(),
+            &bot.name,
+            &schedule.name,
+        )?;
         let mut ended = if news.is_any || schedule.when_empty == Some(EmptyWord::Post) {
             let when = local_minute(&schedule.timezone, job.row.message.timestamp);
             let mut ended = posted(bot, when, &news, &[DigestSay::New, DigestSay::Changed]).await?;
@@ -155,7 +159,9 @@ impl Gateway {
             let days = Duration::from_secs(RECENT_DAYS * 24 * 3600);
             let news = News::recent(now.before(days), &recipes);
             let headings = [DigestSay::New, DigestSay::Recent { days: RECENT_DAYS }];
-            return posted(bot, local_minute("UTC", now), &news, &headings).await;
+            // A chat without a digest of its own has the time of the bot's others.
+            let zone = bot.schedules.first().map_or("UTC", |schedule| &schedule.timezone);
+            return posted(bot, local_minute(zone, now), &news, &headings).await;
         };
         let told = Told::load(self.shared.store.as_ref(), &bot.name, &schedule.name).await?;
         let news = News::since(told.as_ref(), &recipes);

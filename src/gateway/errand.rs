@@ -4,11 +4,17 @@
 
 use std::sync::Arc;
 
+use super::bot::BotRuntime;
 use super::flow::Gateway;
 use super::plan::planned_closing;
-use crate::base::Verdict;
-use crate::envelope::{Errand, ErrandKind, InletError, Submitted};
+use super::sessions::Job;
+use super::stop::Stop;
+use crate::base::{SessionKey, Verdict};
+use crate::envelope::{AgentMessage, DedupKey, Errand, ErrandKind, InletError, Submitted};
 use crate::store::{ClosingV1, Lane};
+
+/// At most this many posts wait for one chat; a caller beyond them is asked to come again.
+const POSTS_WAITING_MAX: usize = 1000;
 
 impl Gateway {
     /// Takes an errand over: work into its line, a post straight into the outbox.
@@ -22,19 +28,38 @@ impl Gateway {
                 let row = self.row(message, lane);
                 self.accept_row(&bot, &keys, row).await
             }
-            ErrandKind::Post { reason } => {
-                let turn = self.next_turn();
-                let text = message.content.clone();
-                let row = self.row(message, Lane::Delivery);
-                let closing = ClosingV1 { verdict: Verdict::Answered, reason };
-                let (row, changes) =
-                    planned_closing(&bot, turn, row, closing, text.as_str().into());
-                let submitted = self.store_once(turn, &keys, &row, changes).await?;
-                if submitted != Submitted::Duplicate {
-                    self.start_aside(turn, row, false);
-                }
-                Ok(submitted)
+            ErrandKind::Post { reason } => self.post(&bot, message, &keys, reason).await,
+        }
+    }
+
+    /// What is said is planned at once and waits in a line of its own: the posts of a chat arrive in
+    /// the order in which they came, and behind no one's work.
+    async fn post(
+        &self,
+        bot: &BotRuntime,
+        mut message: AgentMessage,
+        keys: &[DedupKey],
+        reason: String,
+    ) -> Result<Submitted, InletError> {
+        let chat = &message.reply_fn.destination().chat;
+        let key = SessionKey::new(format!("{}/{chat}/posts", bot.name));
+        let Some(seat) = self.shared.sessions.reserve(&key, POSTS_WAITING_MAX) else {
+            let full = format!("{POSTS_WAITING_MAX} posts wait for the chat {chat}");
+            return Err(InletError::Unavailable(full));
+        };
+        message.session.id = key.clone();
+        let turn = self.next_turn();
+        let text = message.content.clone();
+        let row = self.row(message, Lane::Session);
+        let closing = ClosingV1 { verdict: Verdict::Answered, reason };
+        let (row, changes) = planned_closing(bot, turn, row, closing, text.as_str().into());
+        let submitted = self.store_once(turn, keys, &row, changes).await?;
+        if submitted != Submitted::Duplicate {
+            let job = Job { turn, row, stop: Stop::default(), recovered: false };
+            if self.shared.sessions.take(seat, job) {
+                self.start_worker(key);
             }
         }
+        Ok(submitted)
     }
 }

@@ -477,8 +477,12 @@ async fn a_question_on_a_button_is_asked_once_by_whoever_may_ask() {
     let answer = said(&mouth, 1).await[0].1.clone();
     assert!(answer.starts_with("“how do I restart it?”\n"), "{answer}");
     assert_eq!(closed(&gateway, "ev_1").await.verdict, Verdict::Answered);
-    let again = gateway.press(question()).await.text;
-    assert_eq!(again, Say::Aside(Aside::PressUnknown).text(Locale::EnUs));
+    assert_eq!(gateway.press(question()).await.text, asked, "again");
+    assert_eq!(said(&mouth, 1).await.len(), 1);
+    for forged in ["/stop".to_owned(), "x".repeat(301)] {
+        let reply = gateway.press(asking("ev_3", "terminal", &forged)).await.text;
+        assert_eq!(reply, Say::Aside(Aside::PressUnknown).text(Locale::EnUs), "{forged}");
+    }
     let refused = gateway.press(asking("ev_2", "somebody", "and I?")).await.text;
     assert_eq!(refused, Say::Aside(Aside::PressNotAllowed).text(Locale::EnUs));
 }

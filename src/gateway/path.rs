@@ -37,7 +37,13 @@ impl Gateway {
         };
         let mut steps = steps;
         in_order(&mut steps);
-        Ok(MessagePath { message: message.clone(), why: self.why_of(found), steps })
+        let began_with = match &found {
+            Some(Found::Open(_, row)) => Some(row.message.id.clone()),
+            Some(Found::Closed(_, receipt)) => Some(receipt.message.clone()),
+            Some(Found::Noted(_)) | None => None,
+        };
+        let why = self.why_of(found);
+        Ok(MessagePath { message: message.clone(), began_with, why, steps })
     }
 
     /// What a turn's records say of its way; a receipt keeps it.

@@ -16,9 +16,11 @@ use crate::envelope::{
     AgentMessage, ButtonPress, ChatKind, Destination, PRESS_MEMBER, Press, PressReply, Sender,
     SenderKind, Tone,
 };
-use crate::store::Standing;
+use crate::store::{Lane, Standing};
 use crate::telemetry::Event;
 
+/// The longest question on a button of ours, in characters.
+const QUESTION_CHARS_MAX: usize = 300;
 /// The longest part of a button's name that is noted, in characters.
 const NAME_CHARS_MAX: usize = 40;
 
@@ -34,7 +36,7 @@ impl Gateway {
         let told = format!("{}: {}", press.event_type, what(&press));
         // Every key is remembered, even if the first is known already.
         let known = press.keys.iter().filter(|key| !self.shared.notices.insert(**key)).count();
-        if known > 0 {
+        if known > 0 && question(&press).is_none() {
             Event::Duplicate.emit();
             self.keep_note(&bot.name, press.subject, Verdict::Duplicate, &told);
             return say(Aside::PressUnknown, bot.locale, Tone::Warning);
@@ -54,7 +56,9 @@ impl Gateway {
                 return say(Aside::PressNotAllowed, bot.locale, Tone::Warning);
             }
         };
-        if let Some(message) = question(&press) {
+        // No button of ours holds a command.
+        let question = question(&press).filter(|asked| self.lane_of(asked) == Lane::Session);
+        if let Some(message) = question {
             return self.ask_pressed(&bot, press, message, standing).await;
         }
         self.no_work(&bot.name, press.subject, Verdict::Filtered, &told);
@@ -73,8 +77,7 @@ impl Gateway {
         let accepting = async move {
             let mut message = message.sent_at(gateway.shared.clock.now());
             message.session.id = of.session_of(&message);
-            let lane = gateway.lane_of(&message);
-            let mut row = gateway.row(message, lane);
+            let mut row = gateway.row(message, Lane::Session);
             row.admitted.standing = standing;
             gateway.accept_row(&of, &keys, row).await
         };
@@ -92,6 +95,9 @@ impl Gateway {
 fn question(press: &Press) -> Option<AgentMessage> {
     let ours = press.pressed.value.get(PRESS_MEMBER)?;
     let ButtonPress::Ask { text } = ButtonPress::deserialize(ours).ok()? else { return None };
+    if text.chars().count() > QUESTION_CHARS_MAX {
+        return None;
+    }
     let (chat, card) = (press.chat.clone()?, press.message.clone()?);
     let id = match press.subject.as_str() {
         // A generation whose presses have no ids of their own.

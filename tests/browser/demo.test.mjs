@@ -89,6 +89,14 @@ test("a question in the group gets an answer that names its source", async () =>
   await page.locator('[data-alias="team"]').click();
   const answer = await ask("怎么备份数据？", "[backup-data-folder]");
   assert.match(await answer.innerText(), /在知识库中找到以下内容/);
+  for (const question of ["/ping", "/help", "/ping"]) await send(question);
+  await page.waitForFunction(() => {
+    const last = [...document.querySelectorAll("[data-message-id]")].at(-1);
+    const box = last.closest("[data-scroll]");
+    const count = document.querySelectorAll("[data-message-id]").length;
+    return count >= 9 && box.scrollHeight - box.scrollTop - box.clientHeight < 80;
+  });
+  await answer.scrollIntoViewIfNeeded();
   await picture("answer");
 });
 
@@ -97,7 +105,11 @@ test("a question of the welcome is asked by a press, with a word that it is on i
   const question = (await button.innerText()).trim();
   await button.click();
   await page.getByText("已提问").first().waitFor();
-  await messages().filter({ hasText: `「${question}」` }).first().waitFor();
+  const pressed = messages().filter({ hasText: `「${question}」` }).first();
+  await pressed.waitFor();
+  await pressed.locator('[data-test="path"]').click();
+  await page.locator('[data-test="path-view"]').getByText("card.action.trigger").first().waitFor();
+  await page.locator('[data-test="path-view"]').getByText("allow search_knowledge").first().waitFor();
   await picture("pressed");
 });
 

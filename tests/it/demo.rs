@@ -64,7 +64,11 @@ impl Demo {
 
     /// What the group `team` sees.
     async fn seen(&self) -> Vec<Value> {
-        let url = format!("{}/sim/v1/chats/team/messages", self.url);
+        self.seen_in("team").await
+    }
+
+    async fn seen_in(&self, chat: &str) -> Vec<Value> {
+        let url = format!("{}/sim/v1/chats/{chat}/messages", self.url);
         let seen = json_of(http().get(url).send().await.unwrap()).await;
         seen.as_array().unwrap().clone()
     }
@@ -144,6 +148,17 @@ async fn the_demo_greets_the_group_once_and_its_questions_can_be_pressed() {
     assert!(outcome.to_string().contains("Asked; the answer is on its way."), "{outcome}");
     let answer = demo.answer_to(&card).await;
     assert!(answer.starts_with("“How do I back up the data?”") && answer.contains("[backup-"));
+    // A group that is made in the page is greeted like any other.
+    let form = "me=ann&kind=group&name=second&member=lin";
+    let made = http().post(format!("{}/web/chats", demo.url)).header("Origin", &demo.url);
+    let made = made.header("Content-Type", "application/x-www-form-urlencoded").body(form);
+    assert!(made.send().await.unwrap().status().is_success());
+    let greeted = async {
+        while demo.seen_in("second").await.is_empty() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, greeted).await.expect("a welcome");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -166,7 +181,7 @@ async fn a_demo_that_cannot_start_says_why_and_leaves_nothing() {
     let output = command(temporary.path(), &["--listen", &address]).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(said.contains(&format!("cannot listen on {address}")), "{said}");
+    assert!(said.contains(&address) && said.contains("--listen"), "{said}");
     assert_eq!(fs::read_dir(temporary.path()).unwrap().count(), 0);
     let file = temporary.path().join("file");
     fs::write(&file, "in the way").unwrap();
@@ -187,4 +202,25 @@ async fn a_folder_that_was_named_stays_with_what_was_written_into_it() {
     assert!(demo.end().success());
     let again = Demo::start(&["--dir", &dir], &[]);
     assert!(again.ask("ann", "zqx?").await.contains("Our own way"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_demo_touches_nobodys_configuration_and_no_other_settings() {
+    let kept = tempfile::tempdir().unwrap();
+    fs::create_dir(kept.path().join("bots")).unwrap();
+    fs::write(kept.path().join("bots/assistant.toml"), "name = \"assistant\"").unwrap();
+    let dir = kept.path().display().to_string();
+    let temporary = tempfile::tempdir().unwrap();
+    let words = ["--dir", &dir, "--listen", "127.0.0.1:0"];
+    let output = command(temporary.path(), &words).output().unwrap();
+    assert_eq!(output.status.code(), Some(74));
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains("bots/assistant.toml is there"), "{said}");
+    let text = fs::read_to_string(kept.path().join("bots/assistant.toml")).unwrap();
+    assert_eq!(text, "name = \"assistant\"");
+    assert!(!kept.path().join("secrets").exists() && !kept.path().join("config").exists());
+    let data = temporary.path().join("elsewhere").display().to_string();
+    let mut demo = Demo::start(&[], &[("LARKSPUR__DATA_DIR", &data)]);
+    assert!(demo.end().success());
+    assert!(!Path::new(&data).exists(), "its own folder alone");
 }

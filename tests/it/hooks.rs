@@ -4,6 +4,7 @@ use std::os::unix::process::ExitStatusExt;
 
 use hmac::{KeyInit, Mac};
 use larkspur::net::read_capped;
+use larkspur::playground::{Endpoint, FaultAction, FaultRule};
 use serde_json::{Value, json};
 use sha2::Sha256;
 
@@ -297,4 +298,16 @@ async fn a_store_that_cannot_write_takes_no_call() {
     assert_eq!((answer.0, &answer.1["code"]), (503, &json!("store_unavailable")));
     stage.limit_files(None);
     assert_eq!(said(&stage, &chat, body).await, "nowhere to put it", "it is not taken for seen");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn calls_arrive_in_their_order_even_if_the_first_has_to_wait() {
+    let (stage, chat) = with("").await;
+    let broken = FaultAction::Refuse { status: 500, code: 0, reset_s: None };
+    stage.sim.fault(FaultRule::next(Endpoint::Send, 1, broken));
+    for state in ["db DOWN", "db UP", "db DOWN", "db UP"] {
+        taken(&call(&stage, &json!({ "title": state }).to_string().into_bytes()).await, false);
+    }
+    until("four posts", || bot_lines(&stage, &chat).len() == 4).await;
+    assert_eq!(bot_lines(&stage, &chat), ["db DOWN", "db UP", "db DOWN", "db UP"]);
 }

@@ -127,6 +127,9 @@ fn what_is_there_is_not_replaced_unless_forced_and_then_kept_beside() {
     let forced = run(folder.path(), &["--yes", "--force"], "");
     assert_eq!(forced.status.code(), Some(0), "{}", err(&forced));
     assert_eq!(read(&folder, "bots/assistant.toml.bak"), "mine");
+    run(folder.path(), &["--yes", "--force"], "");
+    assert_eq!(read(&folder, "bots/assistant.toml.bak"), "mine", "the first one stays");
+    assert!(folder.path().join("bots/assistant.toml.bak1").exists());
     fs::write(folder.path().join(".gitignore"), "own").unwrap();
     run(folder.path(), &["--yes", "--force"], "");
     assert_eq!(read(&folder, ".gitignore"), "own", "people's own files stay");

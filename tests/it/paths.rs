@@ -53,6 +53,7 @@ async fn the_way_of_a_message_is_told_step_by_step_and_without_its_words() {
     assert!(!text.contains("Tuesdays") && !text.contains("deployment"), "{text}");
     let of_answer = path(&stage, &answer.message_id).await;
     assert_eq!(of_answer["steps"], told["steps"], "an answer's way is its question's");
+    assert_eq!(of_answer["began_with"], question.as_str());
 }
 
 #[tokio::test(flavor = "multi_thread")]

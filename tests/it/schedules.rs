@@ -156,3 +156,21 @@ async fn a_chat_that_refuses_ends_in_the_verdict() {
     almanac.stage.verdict(&almanac.id(), "failed").await;
     assert!(almanac.lines().is_empty());
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_folder_that_was_away_for_one_digest_makes_no_news_when_it_comes_back() {
+    let mut almanac = Almanac::begun(DIGEST).await;
+    let (folder, away) = (almanac.stage.path("knowledge"), almanac.stage.path("away"));
+    fs::rename(&folder, &away).unwrap();
+    almanac.start(-1, &[]).await;
+    almanac.stage.verdict(&almanac.id(), "command").await;
+    assert!(almanac.stage.terminate().await.success());
+    fs::rename(&away, &folder).unwrap();
+    almanac.next();
+    almanac.write("oncall", "Who is on call", "active");
+    almanac.start(-1, &[]).await;
+    almanac.stage.verdict(&almanac.id(), "command").await;
+    let lines = almanac.lines();
+    assert_eq!(lines.len(), 1, "{lines:?}");
+    assert!(lines[0].contains("Who is on call") && !lines[0].contains("部署"), "{}", lines[0]);
+}

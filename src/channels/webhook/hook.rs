@@ -1,5 +1,6 @@
 //! One hook, and what a genuine call becomes.
 
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::http::HeaderMap;
@@ -36,6 +37,25 @@ pub struct Hook {
     pub template: Option<Template>,
     /// The language of the daemon's own words in it.
     pub locale: Locale,
+    /// The bodies of the last calls.
+    pub last: LastBodies,
+}
+
+/// The digest of the last body of a hook, and of all that were others before it: "down" after "up"
+/// is no repetition of the "down" before. Known to the process alone.
+#[derive(Clone, Debug, Default)]
+pub struct LastBodies(Arc<Mutex<(String, String)>>);
+
+impl LastBodies {
+    /// What came before `body`, which is the last one now.
+    fn before(&self, body: &str) -> String {
+        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if last.0 != body {
+            let before = std::mem::replace(&mut last.0, body.to_owned());
+            last.1 = hex::encode(Sha256::digest(format!("{} {before}", last.1)));
+        }
+        last.1.clone()
+    }
 }
 
 /// A call that is genuine.
@@ -89,7 +109,8 @@ impl Hook {
         match (call.signed_at, given) {
             (Some(at), _) => keys.push(key(at, "signed", &body)),
             (None, None) => {
-                keys.extend(periods(call.now, BODY_KNOWN).map(|at| key(at, "body", &body)));
+                let told = format!("{body} after {}", self.last.before(&body));
+                keys.extend(periods(call.now, BODY_KNOWN).map(|at| key(at, "body", &told)));
             }
             (None, Some(_)) => {}
         }
@@ -120,6 +141,7 @@ mod tests {
             chat: ChatId::new("oc_1"),
             template: None,
             locale: Locale::EnUs,
+            last: LastBodies::default(),
         }
     }
 
@@ -145,6 +167,17 @@ mod tests {
         for (later, same) in [(0, true), (299, true), (600, false), (3600, false)] {
             assert_eq!(meet(&first, &keys(&hook, None, None, 1_000_000 + later)), same, "{later}");
         }
+    }
+
+    #[test]
+    fn an_equal_body_after_another_one_is_a_new_call() {
+        let body = |name: &str| name.to_owned();
+        let last = LastBodies::default();
+        let down = last.before(&body("down"));
+        assert_eq!(last.before(&body("down")), down, "a repetition");
+        let up = last.before(&body("up"));
+        assert_ne!(last.before(&body("down")), down, "down again");
+        assert_ne!(last.before(&body("up")), up, "up again");
     }
 
     #[test]

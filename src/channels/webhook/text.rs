@@ -25,8 +25,10 @@ pub(super) fn text_of(hook: &Hook, body: &[u8]) -> (String, Option<TemplateError
         return (plain(hook, read.as_ref(), &text), None);
     };
     match template.render(&content(read, &text), TEXT_BYTES_MAX) {
-        Ok((rendered, _is_cut)) if rendered.trim().is_empty() => {
-            (say(hook.locale, FromHook::Empty { hook: hook.name.clone() }), None)
+        // A template for other calls than this one: what it says would be marks without words.
+        Ok((rendered, _is_cut)) if !rendered.chars().any(char::is_alphanumeric) => {
+            let read = serde_json::from_slice::<Value>(body).ok();
+            (plain(hook, read.as_ref(), &text), None)
         }
         Ok((rendered, is_cut)) => {
             (if is_cut { cut(hook.locale, rendered) } else { rendered }, None)
@@ -93,4 +95,31 @@ fn cut(locale: Locale, mut text: String) -> String {
 
 fn say(locale: Locale, what: FromHook) -> String {
     Say::FromHook(what).text(locale)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::{BotName, ChatId, Template};
+    use crate::channels::webhook::hook::LastBodies;
+    use crate::channels::webhook::verify::Verify;
+
+    #[test]
+    fn a_template_that_finds_no_words_leaves_the_body_as_it_is() {
+        let template = Template::parse("**{{ alert.title }}** {{ alert.text }}").unwrap();
+        let hook = Hook {
+            name: "alerts".to_owned(),
+            verify: Verify::Nothing,
+            id_header: None,
+            bot: BotName::new("assistant"),
+            chat: ChatId::new("oc_1"),
+            template: Some(template),
+            locale: Locale::EnUs,
+            last: LastBodies::default(),
+        };
+        let (text, error) = text_of(&hook, br#"{"x":1}"#);
+        assert!(text.contains("\"x\": 1") && error.is_none(), "{text}");
+        let (text, _) = text_of(&hook, br#"{"alert":{"title":"Disk full"}}"#);
+        assert_eq!(text.trim(), "**Disk full**");
+    }
 }

@@ -1,9 +1,9 @@
 //! The demo's files: the same that anybody writes for a bot of their own.
 
 use std::fmt::Write as _;
-use std::fs::{self, OpenOptions};
+use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use include_dir::{Dir, include_dir};
@@ -15,6 +15,9 @@ use crate::playground::AppSettings;
 
 /// The sample recipes, as they stand in the repository.
 const RECIPES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/bots/knowledge");
+
+/// How the demo knows its own files again.
+const MARK: &str = "# Written by `larkspur demo` at each start.";
 
 /// What the files say.
 pub(super) struct Sample<'a> {
@@ -34,8 +37,15 @@ impl Sample<'_> {
     /// Writes all files below `folder`; recipes that are there already stay. Returns the main
     /// configuration's path.
     pub(super) fn write(&self, folder: &Path) -> io::Result<PathBuf> {
+        refuse_foreign(folder)?;
         for name in ["config", "bots", "knowledge", "secrets"] {
-            fs::create_dir_all(folder.join(name))?;
+            DirBuilder::new().recursive(true).mode(0o700).create(folder.join(name))?;
+        }
+        // The playground begins anew with every start: what the daemon remembers of an earlier one
+        // would be of chats and days that are gone.
+        match fs::remove_dir_all(folder.join("data")) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            Ok(()) | Err(_) => {}
         }
         let AppSettings { app_secret, encrypt_key, verification_token, .. } = self.app;
         for (name, secret) in [
@@ -59,7 +69,7 @@ impl Sample<'_> {
 
     fn config(&self) -> String {
         let mut text = format!(
-            r#"# Written by `larkspur demo` at each start.
+            r#"{MARK}
 locale = "{}"
 
 [server]
@@ -102,7 +112,7 @@ drain_timeout = "5s"
         let AppSettings { app_id, .. } = self.app;
         let (platform, group) = (self.platform, self.group);
         format!(
-            r#"# Written by `larkspur demo` at each start.
+            r#"{MARK}
 name = "{BOT}"
 {model}persona = "{persona}"
 knowledge = ["knowledge"]
@@ -129,6 +139,27 @@ chat = "{group}"
 when_empty = "post"
 "#
         )
+    }
+}
+
+/// Files that the demo did not write are somebody's configuration.
+fn refuse_foreign(folder: &Path) -> io::Result<()> {
+    let bot = format!("bots/{BOT}.toml");
+    let is_foreign = |name: &&str| {
+        let text = fs::read_to_string(folder.join(name));
+        text.map_or_else(
+            |error| error.kind() != io::ErrorKind::NotFound,
+            |text| !text.starts_with(MARK),
+        )
+    };
+    let has_data = folder.join("data").exists() && !folder.join("config/larkspur.toml").exists();
+    match ["config/larkspur.toml", bot.as_str()].iter().find(|name| is_foreign(name)) {
+        None if !has_data => Ok(()),
+        found => {
+            let name = found.unwrap_or(&"data");
+            let text = format!("{} is there and not of a demo", folder.join(name).display());
+            Err(io::Error::new(io::ErrorKind::AlreadyExists, text))
+        }
     }
 }
 

@@ -1,7 +1,9 @@
 //! The demo's folder.
 
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
-use std::{fs, io};
 
 use uuid::Uuid;
 
@@ -19,7 +21,9 @@ impl Ground {
             || temporary.join(format!("larkspur-demo-{}", Uuid::now_v7().simple())),
             Path::to_owned,
         );
-        fs::create_dir_all(&path)?;
+        DirBuilder::new().recursive(true).mode(0o700).create(&path).map_err(|error| {
+            io::Error::new(error.kind(), format!("{} cannot be made: {error}", path.display()))
+        })?;
         Ok(Self { path: path.canonicalize()?, is_kept })
     }
 

@@ -167,7 +167,7 @@ const TABLE: [(Words, &str, &str); 36] = [
                  im:message.reactions:write_only；要读引用和文件再加 im:message:readonly。\n  3. 启动 larkspur \
                  run，再到 事件与回调 → 事件配置 保存请求地址：\n     https://<你的域名>/lark/{bot}/events\n     \
                  并添加事件 im.message.receive_v1（还有 im.message.recalled_v1、\n     im.chat.member.bot.added_v1、\
-                 im.chat.member.bot.deleted_v1）。\n  4. 版本管理与发布：创建版本并通过审核。\n  5. \
+                 im.chat.member.bot.deleted_v1、\n     im.chat.access_event.bot_p2p_chat_entered_v1）；回调配置填同一个地址，添加回调\n     card.action.trigger（按钮）。\n  4. 版本管理与发布：创建版本并通过审核。\n  5. \
                  把机器人加进群，发送 @机器人 /ping。",
         "Next, in the developer console (nothing there takes effect before a version is published):\n\
                  \x20 1. Add the ability: Bot.\n\
@@ -178,14 +178,16 @@ const TABLE: [(Words, &str, &str); 36] = [
                  \x20    Configuration:\n\
                  \x20    https://<your host>/lark/{bot}/events\n\
                  \x20    and add the event im.message.receive_v1 (also im.message.recalled_v1,\n\
-                 \x20    im.chat.member.bot.added_v1, im.chat.member.bot.deleted_v1).\n\
+                 \x20    im.chat.member.bot.added_v1, im.chat.member.bot.deleted_v1,\n\
+         \x20    im.chat.access_event.bot_p2p_chat_entered_v1). Under Callback Configuration save the same URL\n\
+         \x20    and add card.action.trigger (buttons).\n\
                  \x20 4. Version Management & Release: create a version and have it approved.\n\
                  \x20 5. Add the bot to a group and send @bot /ping.",
     ),
     (
         Words::NextTerminal,
-        "试一试：larkspur ask \"怎么开始？\"",
-        "Try it: larkspur ask \"How do I begin?\"",
+        "试一试：larkspur ask \"怎么和机器人一起工作？\"",
+        "Try it: larkspur ask \"How does this team work with the bot?\"",
     ),
 ];
 

@@ -31,56 +31,72 @@ pub(super) fn write_all(
 ) -> Result<Vec<PathBuf>, WriteError> {
     let missing = |file: &&File| !(file.yields && folder.join(&file.path).exists());
     let files: Vec<&File> = files.iter().filter(missing).collect();
-    if !force
-        && let Some(there) =
-            files.iter().map(|file| folder.join(&file.path)).find(|path| path.exists())
-    {
+    let paths = files.iter().map(|file| folder.join(&file.path));
+    if !force && let Some(there) = paths.into_iter().find(|path| path.exists()) {
         return Err(WriteError::Exists(there));
     }
-    let mut written = Vec::new();
+    let mut written: Vec<Written> = Vec::new();
     for file in files {
         let path = folder.join(&file.path);
-        if let Err(cause) = write(&path, file) {
-            take_back(&written);
-            return Err(WriteError::Unwritten { path, cause });
+        match write(&path, file) {
+            Ok(done) => written.push(done),
+            Err(cause) => {
+                written.into_iter().for_each(Written::take_back);
+                return Err(WriteError::Unwritten { path, cause });
+            }
         }
-        written.push(path);
     }
-    Ok(written)
+    Ok(written.into_iter().map(|written| written.path).collect())
 }
 
-fn write(path: &Path, file: &File) -> io::Result<()> {
+/// A file that was written, and where the one is that was there before.
+struct Written {
+    path: PathBuf,
+    before: Option<PathBuf>,
+}
+
+impl Written {
+    /// Removes it, and puts back what was there. What cannot be put back stays under its other
+    /// name: nothing is lost.
+    fn take_back(self) {
+        fs::remove_file(&self.path).unwrap_or_default();
+        if let Some(before) = self.before {
+            fs::rename(before, self.path).unwrap_or_default();
+        }
+    }
+}
+
+fn write(path: &Path, file: &File) -> io::Result<Written> {
     if let Some(parent) = path.parent() {
         let mode = if file.is_secret { 0o700 } else { 0o755 };
         DirBuilder::new().recursive(true).mode(mode).create(parent)?;
     }
-    if path.exists() {
-        fs::rename(path, backup(path))?;
-    }
+    let before = if path.exists() { Some(set_aside(path)?) } else { None };
+    let written = Written { path: path.to_owned(), before };
     let mode = if file.is_secret { 0o600 } else { 0o644 };
-    let mut open = OpenOptions::new().write(true).create_new(true).mode(mode).open(path)?;
-    let written = open.write_all(file.text.as_bytes()).and_then(|()| open.sync_all());
-    if written.is_err() {
-        take_back(&[path.to_owned()]);
-    }
-    written
-}
-
-fn backup(path: &Path) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".bak");
-    PathBuf::from(name)
-}
-
-/// Removes what was written, and puts back what was there before.
-fn take_back(written: &[PathBuf]) {
-    for path in written {
-        let backup = backup(path);
-        // What cannot be put back stays under its other name: nothing is lost.
-        if backup.exists() {
-            fs::rename(backup, path).unwrap_or_default();
-        } else {
-            fs::remove_file(path).unwrap_or_default();
+    let open = OpenOptions::new().write(true).create_new(true).mode(mode).open(path);
+    let filled = open.and_then(|mut open| {
+        open.write_all(file.text.as_bytes())?;
+        open.sync_all()
+    });
+    match filled {
+        Ok(()) => Ok(written),
+        Err(error) => {
+            written.take_back();
+            Err(error)
         }
     }
+}
+
+/// Renames a file to a name that is free: what was set aside before stays, too.
+fn set_aside(path: &Path) -> io::Result<PathBuf> {
+    let name = |number: u32| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(if number == 0 { ".bak".to_owned() } else { format!(".bak{number}") });
+        PathBuf::from(name)
+    };
+    let free = (0..=u32::MAX).map(name).find(|name| !name.exists());
+    let free = free.ok_or_else(|| io::Error::other("no name is free for the old file"))?;
+    fs::rename(path, &free)?;
+    Ok(free)
 }

@@ -140,10 +140,18 @@ impl Wording<'_> {
     }
 }
 
-/// One line that ends no link.
+/// One line that ends no link and is no markup.
 fn shown(text: &str) -> String {
     let one_line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    ellipsis(&one_line.replace('[', "(").replace(']', ")"), SHOWN_CHARS_MAX)
+    let plain = |letter: char| match letter {
+        '[' => Some('('),
+        ']' => Some(')'),
+        '<' => Some('‹'),
+        '>' => Some('›'),
+        '*' | '`' | '~' => None,
+        other => Some(other),
+    };
+    ellipsis(&one_line.chars().filter_map(plain).collect::<String>(), SHOWN_CHARS_MAX)
 }
 
 /// A path as a URL has it; what might end a link is written in another way, too.

@@ -36,6 +36,16 @@ impl Told {
         Self(recipes.iter().map(|recipe| (mark(&recipe.id), recipe.content)).collect())
     }
 
+    /// The same with what was told before of recipes that are not there now: a folder that is away
+    /// for a day makes no news when it comes back.
+    #[must_use]
+    pub(super) fn besides(mut self, before: Option<&Self>) -> Self {
+        for (id, content) in before.iter().flat_map(|before| &before.0) {
+            self.0.entry(*id).or_insert(*content);
+        }
+        self
+    }
+
     /// The mark that was told of a recipe; `None`: nobody was told of it.
     pub(super) fn content_of(&self, id: &str) -> Option<u64> {
         self.0.get(&mark(id)).copied()

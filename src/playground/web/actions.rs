@@ -10,18 +10,19 @@ use axum::extract::{RawQuery, State as Extracted};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::Response;
 use maud::html;
+use serde_json::json;
 
 use super::assets::image_kind;
 use super::view::{View, empty, shown, until_nine};
 use super::words::{Language, Words};
-use crate::playground::callbacks::{self, CardPress};
+use crate::playground::callbacks::{self, CardPress, EventPush};
 use crate::playground::card::CardButton;
 use crate::playground::limits::{FILE_BYTES, IMAGE_BYTES, TEXT_BYTES};
 use crate::playground::people::{self, PlaygroundError, Say};
 use crate::playground::resources::{self, Sent};
 use crate::playground::state::Shared;
 use crate::playground::verbs;
-use crate::playground::world::{Actor, ChatKind};
+use crate::playground::world::{Actor, Chat, ChatKind};
 
 /// The longest name of a user or group.
 const NAME_CHARS_MAX: usize = 40;
@@ -309,15 +310,35 @@ pub(super) async fn add_chat(
             return Err(Wrong(StatusCode::CONFLICT, fields.words().taken.to_owned()));
         }
         drop(state);
-        verbs::add_chat(&shared, &name, ChatKind::Group, &members, None)
-            .map_err(|error| fields.wrong(&error))?
+        let chat = verbs::add_chat(&shared, &name, ChatKind::Group, &members, None)
+            .map_err(|error| fields.wrong(&error))?;
+        tell(&shared, &open_id, "im.chat.member.bot.added_v1", &chat);
+        chat
     } else {
         let app = verbs::app(&shared, None).map_err(|error| fields.wrong(&error))?;
         let chat = shared.lock().world.ensure_p2p(&open_id, &app.app_id);
         shared.changed();
+        tell(&shared, &open_id, "im.chat.access_event.bot_p2p_chat_entered_v1", &chat);
         chat
     };
     Ok(open(&view(&shared, &fields, &headers).with_chat(&chat.chat_id).address("/", &[])))
+}
+
+/// Tells the bot, beside the page's answer, that it came into a chat or that one was opened.
+fn tell(shared: &Arc<Shared>, open_id: &str, event_type: &str, chat: &Chat) {
+    let operator = shared.lock().world.user(open_id).cloned();
+    let Some(operator) = operator else { return };
+    let event = json!({
+        "chat_id": chat.chat_id,
+        "operator_id": {"open_id": operator.open_id, "user_id": operator.user_id},
+        "operator_tenant_key": operator.tenant_key,
+        "external": false,
+    });
+    let (telling, event) = (Arc::clone(shared), EventPush::new(event_type, event));
+    shared.tasks.spawn("told", async move {
+        // Without an app that listens nobody is told; the page says so.
+        drop(callbacks::push_event(&telling, event).await);
+    });
 }
 
 /// Moves the simulator's clock on.

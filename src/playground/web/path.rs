@@ -54,6 +54,8 @@ pub(super) struct Told {
     pub(super) reason: String,
     pub(super) at: u64,
     pub(super) turn: Option<String>,
+    /// What its turn began with: a message, or an event.
+    pub(super) began_with: Option<String>,
     pub(super) message_ids: Vec<String>,
     pub(super) steps: Vec<Step>,
 }
@@ -87,19 +89,22 @@ pub(super) struct Way {
 
 /// The whole way of a message that exists.
 pub(super) async fn gather(shared: &Arc<Shared>, message_id: &str) -> Option<Way> {
-    let origin = origin_of(&shared.lock(), message_id)?;
+    let parent = origin_of(&shared.lock(), message_id)?;
     let daemon = shared.surroundings().daemon.clone();
     let told = match daemon {
         None => Err(Silence::Unknown),
-        Some(daemon) => ask(shared, &daemon, &origin).await,
+        Some(daemon) => ask(shared, &daemon, message_id).await,
     };
+    // The daemon knows what an answer answers: that may be a press of a button of its parent.
+    let began_with = told.as_ref().ok().and_then(|told| told.began_with.clone());
+    let origin = began_with.unwrap_or(parent);
     let state = shared.lock();
-    let mut ids = BTreeSet::from([origin.clone()]);
+    let mut ids = BTreeSet::from([origin.clone(), message_id.to_owned()]);
     ids.extend(told.iter().flat_map(|told| told.message_ids.iter().cloned()).take(RELATED_MAX));
-    let pushes = state
-        .pushes
-        .iter()
-        .filter(|push| push.message_id.as_ref().is_some_and(|message| ids.contains(message)));
+    let pushes = state.pushes.iter().filter(|push| {
+        let is_of_message = push.message_id.as_ref().is_some_and(|id| ids.contains(id));
+        is_of_message || ids.contains(&push.event_id)
+    });
     let pushes: Vec<&PushRecord> = pushes.take(ENTRIES_MAX).collect();
     let related = with_answers(&state, ids);
     let alone = sent_alone(&state, &related);

@@ -154,7 +154,7 @@ pub(super) fn civil(at_ms: u64, format: &str) -> String {
 pub(super) fn until_nine(now_ms: u64) -> u64 {
     const HOUR: u64 = 3_600_000;
     let east = u64::from(HOURS_EAST.unsigned_abs());
-    let since_nine = (now_ms + (24 + east - 9) * HOUR) % (24 * HOUR);
+    let since_nine = now_ms.saturating_add((24 + east - 9) * HOUR) % (24 * HOUR);
     24 * HOUR - since_nine
 }
 

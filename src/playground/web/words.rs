@@ -83,9 +83,9 @@ words! {
     nothing_title: "还没有消息", "No messages yet";
     nothing_text: "在下面输入消息，回车发送；在群里勾选 @机器人 才会得到回答。可以点一个例子：",
         "Type below and press Enter. In a group the bot answers when it is mentioned. Or click an example:";
-    example_1: "你好，你能做什么？", "Hello! What can you do?";
-    example_2: "我们的报销流程是什么？", "How do I hand in an expense report?";
-    example_3: "把上面的讨论总结成三点。", "Sum up the discussion above in three points.";
+    example_1: "为什么机器人没有回答？", "Why is the bot silent?";
+    example_2: "怎么备份数据？", "How do I back up the data?";
+    example_3: "怎么写一条知识？", "How do I write a recipe?";
     earlier: "更早的消息没有显示。", "Earlier messages are not shown.";
     recalled: "消息已撤回", "This message was recalled";
     edited: "已编辑", "edited";

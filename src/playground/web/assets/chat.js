@@ -67,6 +67,9 @@
       form.querySelector("textarea").value = "";
       form.querySelectorAll("input[name=mention]").forEach(function (box) { box.checked = false; });
       unquote(form);
+      // Whoever says something wants to see it, and the answer.
+      low.clear();
+      down();
     }
     var menu = form.closest("details.menu");
     if (menu) menu.removeAttribute("open");
@@ -76,12 +79,17 @@
     if (event.animationName === "toast") event.target.remove();
   });
 
-  // Stay at the newest message while the reader is there.
+  // Stay at the newest message while the reader is there. Only what the reader scrolls tells where
+  // that is: a part that is put in anew scrolls by itself for a moment.
   var low = new Map();
+  var swapped = 0;
   var isLow = function (box) { return box.scrollHeight - box.scrollTop - box.clientHeight < 80; };
-  document.addEventListener("htmx:beforeSwap", function (event) {
-    document.querySelectorAll("[data-scroll]").forEach(function (box) { low.set(box.id, isLow(box)); });
-  });
+  document.addEventListener("scroll", function (event) {
+    var box = event.target;
+    if (!box.matches || !box.matches("[data-scroll]") || performance.now() - swapped < 400) return;
+    low.set(box.id, isLow(box));
+  }, true);
+  document.addEventListener("htmx:beforeSwap", function () { swapped = performance.now(); });
   document.addEventListener("htmx:afterSettle", down);
   document.addEventListener("load", function (event) { if (event.target.tagName === "IMG") down(); }, true);
   function down() {
