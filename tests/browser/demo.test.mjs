@@ -108,7 +108,7 @@ test("a question of the welcome is asked by a press, with a word that it is on i
   const pressed = messages().filter({ hasText: `「${question}」` }).first();
   await pressed.waitFor();
   await pressed.locator('[data-test="path"]').click();
-  await page.locator('[data-test="path-view"]').getByText("card.action.trigger").first().waitFor();
+  await page.locator('[data-test="path-view"]').getByText("/lark/assistant/events").first().waitFor();
   await page.locator('[data-test="path-view"]').getByText("allow search_knowledge").first().waitFor();
   await picture("pressed");
 });
