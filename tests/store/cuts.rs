@@ -33,8 +33,10 @@ impl Killed {
         loop {
             let killed = Self::drawn(dice).await;
             let tail = killed.end.saturating_sub(killed.acknowledged);
+            // A segment that is full is padded to its end: a cut in there takes nothing away.
             let place = killed.acknowledged % SEGMENT;
-            if tail > 32 * BORDER && place > 16 * BORDER {
+            let is_amid = (16 * BORDER..SEGMENT - 16 * BORDER).contains(&place);
+            if tail > 32 * BORDER && is_amid {
                 return killed;
             }
         }
@@ -145,8 +147,6 @@ async fn zeros_and_changed_bytes_after_the_last_acknowledgement_lose_nothing() {
 
 /// How many cuts are tried at most.
 const EARLY_CUTS_MAX: usize = 400;
-/// How many of them may lie in what the store wrote by itself.
-const WHOLE_MAX: usize = 8;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_log_cut_before_the_last_acknowledgement_is_refused_again_and_again() {
@@ -155,26 +155,17 @@ async fn a_log_cut_before_the_last_acknowledgement_is_refused_again_and_again() 
     let borders = borders(0, killed.acknowledged - 1);
     let every = borders.len().div_ceil(EARLY_CUTS_MAX);
     let first = dice.size_below(every);
-    let mut whole = 0;
     for border in borders.iter().skip(first).step_by(every) {
         let place = killed.with_log(|log| log.truncate(index(*border)));
         for opening in 1..=2 {
             match work::open(&place.data()) {
                 Err(StoreError::Broken { .. }) => {}
                 Err(other) => panic!("cut at {border}, opening {opening}: {other}"),
-                // The log may have grown by what nobody was told of before it was measured.
-                Ok(store) => {
-                    let there = killed.work.compare(&store, ROUNDS).await;
-                    assert!(there.is_ok(), "cut at {border}, opening {opening}: {there:?}");
-                    store.close().await;
-                    whole += 1;
-                    break;
-                }
+                Ok(_store) => panic!("cut at {border}, and opening {opening} says nothing"),
             }
         }
     }
-    println!("cuts of 0..{}, one in {every} tried, {whole} whole", killed.acknowledged);
-    assert!(whole <= WHOLE_MAX, "{whole} cuts were not refused");
+    println!("cuts of 0..{}, one in {every} tried", killed.acknowledged);
 }
 
 /// The files of a folder and what is in them.
