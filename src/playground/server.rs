@@ -70,12 +70,11 @@ pub(crate) fn router(shared: Arc<Shared>) -> Router {
             "/open-apis/im/v1/messages/{message_id}/resources/{file_key}",
             get(resources::download),
         )
-        .nest("/sim/v1", control::router())
+        .nest("/sim/v1", control::router().layer(from_fn(web::guard::known_host_only)))
         .merge(web::router())
         .fallback(async || Refusal::path_unknown())
         .method_not_allowed_fallback(async || Refusal::path_unknown())
         .layer(axum::extract::DefaultBodyLimit::max(BODY_BYTES_MAX))
-        .layer(from_fn(web::guard::known_host_only))
         .with_state(shared)
 }
 
