@@ -7,11 +7,12 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
+use serde::Serialize;
 use serde_json::json;
 
 use super::auth::Guard;
 use crate::base::MessageId;
-use crate::envelope::Control;
+use crate::envelope::{Control, InletError};
 use crate::telemetry::{CallMeter, Counters};
 
 /// Says how the daemon is.
@@ -79,13 +80,8 @@ async fn why(
     Path(message): Path<String>,
     headers: HeaderMap,
 ) -> Response {
-    if let Err(status) = operators.guard.check(&headers) {
-        return refused(status);
-    }
-    match operators.control.why(&MessageId::new(message)).await {
-        Ok(why) => Json(why).into_response(),
-        Err(_unavailable) => refused(StatusCode::SERVICE_UNAVAILABLE),
-    }
+    let message = MessageId::new(message);
+    answered(&operators, &headers, operators.control.why(&message)).await
 }
 
 async fn path(
@@ -93,11 +89,21 @@ async fn path(
     Path(message): Path<String>,
     headers: HeaderMap,
 ) -> Response {
-    if let Err(status) = operators.guard.check(&headers) {
+    let message = MessageId::new(message);
+    answered(&operators, &headers, operators.control.path(&message)).await
+}
+
+/// What the daemon says to an operator; nobody else has it asked.
+async fn answered<T: Serialize>(
+    operators: &Operators,
+    headers: &HeaderMap,
+    asking: impl Future<Output = Result<T, InletError>>,
+) -> Response {
+    if let Err(status) = operators.guard.check(headers) {
         return refused(status);
     }
-    match operators.control.path(&MessageId::new(message)).await {
-        Ok(path) => Json(path).into_response(),
+    match asking.await {
+        Ok(answer) => Json(answer).into_response(),
         Err(_unavailable) => refused(StatusCode::SERVICE_UNAVAILABLE),
     }
 }

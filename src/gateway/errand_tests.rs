@@ -1,0 +1,84 @@
+//! Errands, and questions on buttons: work that begins with no message.
+
+use super::*;
+
+fn in_the_terminal() -> Destination {
+    Destination {
+        bot: BotName::new("b"),
+        channel: Channel::Cli,
+        chat: ChatId::new("terminal"),
+        reply_to: None,
+        in_thread: false,
+        thread: None,
+    }
+}
+
+fn errand(id: &str, kind: ErrandKind) -> Arrival {
+    let content = if kind == ErrandKind::Work { "/ping" } else { "the disk is full" };
+    let id = MessageId::new(id);
+    let message = AgentMessage::errand(Channel::Webhook, id.clone(), content, in_the_terminal());
+    let message = message.sent_at(SystemClock::default().now());
+    let keys = vec![DedupKey::new(Timestamp::default(), &[id.as_str()])];
+    Arrival::Errand(Box::new(Errand { bot: BotName::new("b"), message, keys, kind }))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_errand_is_done_once_without_asking_who_may_talk_to_the_bot() {
+    let mouth = Arc::new(Mouth::default());
+    let gateway = gateway(&mouth);
+    let post = || ErrandKind::Post { reason: "the webhook alerts".to_owned() };
+    let submitted = gateway.submit(errand("hook-1", post())).await.unwrap();
+    assert!(matches!(submitted, Submitted::Accepted(_)));
+    assert_eq!(said(&mouth, 1).await[0].1, "the disk is full");
+    assert_eq!(closed(&gateway, "hook-1").await.reason, "the webhook alerts");
+    assert_eq!(gateway.submit(errand("hook-1", post())).await.unwrap(), Submitted::Duplicate);
+    gateway.submit(errand("schedule-1", ErrandKind::Work)).await.unwrap();
+    assert_eq!(said(&mouth, 2).await[1].1, Say::Pong.text(Locale::EnUs));
+    assert_eq!(closed(&gateway, "schedule-1").await.verdict, Verdict::Command);
+}
+
+/// A press of a button of ours that asks `question`, in a card of the terminal.
+fn asking(event: &str, operator: &str, question: &str) -> Press {
+    let mut press = press("b", operator);
+    event.clone_into(&mut press.subject);
+    press.keys = vec![DedupKey::new(Timestamp::default(), &[event])];
+    press.chat = Some(ChatId::new("terminal"));
+    press.message = Some(MessageId::new("om_card"));
+    let ask = ButtonPress::Ask { text: question.to_owned() };
+    press.pressed.value = serde_json::json!({ PRESS_MEMBER: ask });
+    press
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_question_on_a_button_is_asked_once_by_whoever_may_ask() {
+    let mouth = Arc::new(Mouth::default());
+    let gateway = gateway(&mouth);
+    let asked = Say::Aside(Aside::PressAsked).text(Locale::EnUs);
+    let question = || asking("ev_1", "terminal", "how do I restart it?");
+    assert_eq!(gateway.press(question()).await.text, asked);
+    let answer = said(&mouth, 1).await[0].1.clone();
+    assert!(answer.starts_with("“how do I restart it?”\n"), "{answer}");
+    assert_eq!(closed(&gateway, "ev_1").await.verdict, Verdict::Answered);
+    assert_eq!(gateway.press(question()).await.text, asked, "again");
+    assert_eq!(said(&mouth, 1).await.len(), 1);
+    for forged in ["/stop".to_owned(), "x".repeat(301)] {
+        let reply = gateway.press(asking("ev_3", "terminal", &forged)).await.text;
+        assert_eq!(reply, Say::Aside(Aside::PressUnknown).text(Locale::EnUs), "{forged}");
+    }
+    let refused = gateway.press(asking("ev_2", "somebody", "and I?")).await.text;
+    assert_eq!(refused, Say::Aside(Aside::PressNotAllowed).text(Locale::EnUs));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_press_that_could_not_be_stored_may_be_pressed_again() {
+    let mouth = Arc::new(Mouth::default());
+    let failing = Arc::new(AtomicUsize::new(0));
+    let gateway = gateway_on(Slow(MemoryEngine::default(), Arc::clone(&failing)), &mouth);
+    failing.store(1, Ordering::SeqCst);
+    let later = Say::Aside(Aside::PressLater).text(Locale::EnUs);
+    let question = || asking("ev_1", "terminal", "how do I restart it?");
+    assert_eq!(gateway.press(question()).await.text, later);
+    let asked = Say::Aside(Aside::PressAsked).text(Locale::EnUs);
+    assert_eq!(gateway.press(question()).await.text, asked);
+    assert_eq!(said(&mouth, 1).await.len(), 1);
+}
