@@ -219,6 +219,17 @@ async fn the_demo_touches_nobodys_configuration_and_no_other_settings() {
     let text = fs::read_to_string(kept.path().join("bots/assistant.toml")).unwrap();
     assert_eq!(text, "name = \"assistant\"");
     assert!(!kept.path().join("secrets").exists() && !kept.path().join("config").exists());
+    for name in ["data", "secrets"] {
+        let other = tempfile::tempdir().unwrap();
+        fs::create_dir(other.path().join(name)).unwrap();
+        fs::write(other.path().join(name).join("app-secret"), "mine").unwrap();
+        let dir = other.path().display().to_string();
+        let output =
+            command(temporary.path(), &["--dir", &dir, "--listen", "127.0.0.1:0"]).output();
+        assert_eq!(output.unwrap().status.code(), Some(74), "{name}");
+        let kept = fs::read_to_string(other.path().join(name).join("app-secret")).unwrap();
+        assert_eq!(kept, "mine");
+    }
     let data = temporary.path().join("elsewhere").display().to_string();
     let mut demo = Demo::start(&[], &[("LARKSPUR__DATA_DIR", &data)]);
     assert!(demo.end().success());

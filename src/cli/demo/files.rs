@@ -152,11 +152,13 @@ fn refuse_foreign(folder: &Path) -> io::Result<()> {
             |text| !text.starts_with(MARK),
         )
     };
-    let has_data = folder.join("data").exists() && !folder.join("config/larkspur.toml").exists();
-    match ["config/larkspur.toml", bot.as_str()].iter().find(|name| is_foreign(name)) {
-        None if !has_data => Ok(()),
-        found => {
-            let name = found.unwrap_or(&"data");
+    // What the demo replaces besides, is the demo's if the configuration is.
+    let is_ours = folder.join("config/larkspur.toml").exists();
+    let kept = ["data", "secrets"].into_iter().find(|name| folder.join(name).exists());
+    let foreign = ["config/larkspur.toml", bot.as_str()].into_iter().find(is_foreign);
+    match foreign.or(kept.filter(|_| !is_ours)) {
+        None => Ok(()),
+        Some(name) => {
             let text = format!("{} is there and not of a demo", folder.join(name).display());
             Err(io::Error::new(io::ErrorKind::AlreadyExists, text))
         }
