@@ -36,6 +36,9 @@ async function startDemo(folder) {
 
 let folder, demo, browser, page;
 const errors = [];
+// A part that is fetched anew, or a page that is left, aborts the request under way; htmx logs that as
+// an error and it is none. One that fails is logged by another name.
+const isAbort = (text) => /^htmx:(sendAbort|afterRequest),/.test(text);
 
 before(async () => {
   folder = mkdtempSync(join(tmpdir(), "larkspur-browser-"));
@@ -51,7 +54,9 @@ before(async () => {
   page = await context.newPage();
   page.setDefaultTimeout(PATIENCE);
   page.on("pageerror", (error) => errors.push(String(error)));
-  page.on("console", (line) => line.type() === "error" && errors.push(line.text()));
+  page.on("console", (line) => {
+    if (line.type() === "error" && !isAbort(line.text())) errors.push(`${line.text()} (${line.location().url})`);
+  });
   await page.goto(demo.url);
 });
 
