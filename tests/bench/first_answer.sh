@@ -23,6 +23,14 @@ trap 'test -z "$inside" || kill "$inside" 2>/dev/null; rm -rf "$root"' EXIT INT 
 now() { date +%s.%N; }
 since() { awk -v from="$1" -v to="$(now)" 'BEGIN { printf "%.0f s\n", to - from }'; }
 
+# The certificates of a network that has its own: curl and cargo read the system's, these do not.
+certificates() {
+    for name in NODE_EXTRA_CA_CERTS PIP_CERT SSL_CERT_FILE; do
+        eval "value=\${$name:-}"
+        test -z "$value" || printf -- '--setenv %s %s ' "$name" "$value"
+    done
+}
+
 nextest=$(command -v cargo-nextest || command -v cargo)
 
 # Runs a command in the empty root.
@@ -32,6 +40,7 @@ empty_root() {
         --symlink usr/lib64 /lib64 --symlink usr/sbin /sbin --ro-bind /etc /etc \
         --ro-bind "$toolchain" /toolchain --bind "$root" /home --chdir /home/larkspur \
         --clearenv --setenv HOME /home --setenv LANG C.UTF-8 \
+        $(certificates) \
         --setenv PATH /toolchain/bin:/tools:/home/.cargo/bin:/usr/bin:/bin:/usr/sbin "$@"
 }
 
