@@ -3,8 +3,8 @@
 //! It speaks the platform's HTTP API as strictly as the platform does, pushes events as the
 //! platform does (encrypted, signed, in order per chat, repeated on the ladder), and shows what a
 //! person would see. Its wire code is its own: it shares nothing with the Lark channel, so that
-//! the two check each other. Not simulated: cards of schema 1.0, card entities, files of bots, the
-//! long connection, user tokens, what bots say to each other (a bot's message is pushed to nobody).
+//! the two check each other. Not simulated: cards of schema 1.0, card entities, files of bots,
+//! user tokens, what bots say to each other (a bot's message is pushed to nobody).
 //!
 //! Invariants: time is the simulator's clock alone (except how long a peer may take); everything
 //! random follows from one seed; ids of people and chats follow from their aliases; the state's
@@ -24,6 +24,10 @@
 //! | `GET /limits` | | the platform's limits with their sources |
 //! | `POST /apps` | [`AppSettings`] | adds or replaces an app |
 //! | `PUT /apps/{app}/event_url` | `{url}` | where its events go |
+//! | `PUT /apps/{app}/transport` | `{transport: webhook or websocket}` | how its events reach it |
+//! | `GET`, `PATCH /apps/{app}/long_connection` | [`LongConnection`] | what its clients are told, how events are cut |
+//! | `GET /connections` | | the long connections that are open; [`Connection`]s |
+//! | `POST /connections/break` | `{how: close, abort or freeze, app_id?, device_id?}` | breaks them; `{broken}` |
 //! | `POST /apps/{app}/verify_url` | | the handshake; [`Handshake`] |
 //! | `POST /users` | `{alias, name?, tenant_key?, available?, departments?, groups?}` | makes or changes a user |
 //! | `POST /chats` | `{alias, kind: p2p or group, members, bots?}` | makes a chat |
@@ -68,6 +72,7 @@ mod seen;
 mod send;
 mod server;
 mod settings;
+mod socket;
 mod state;
 mod switches;
 mod time;
@@ -79,18 +84,22 @@ mod world;
 
 pub use callbacks::{CardGeneration, CardPress, EventPush, PressOutcome};
 pub use card::{CardButton, SeenButton, SeenCard};
-pub use faults::{Endpoint, FaultAction, FaultRule};
+pub use faults::{Endpoint, FaultAction, FaultRule, SocketFault};
 pub use handle::Playground;
-pub use limits::{LIMITS, Limit, PUSH_LADDER};
+pub use limits::{LIMITS, Limit, PUSH_LADDER, QUICK_LADDER};
 pub use people::{PlaygroundError, Say};
 pub use push::{PushKind, PushRecord};
 pub use resources::Sent;
 pub use seen::{SeenMessage, SeenReaction};
-pub use settings::{AppSettings, GroupMessages, Settings};
+pub use settings::{
+    AppSettings, ClientConfig, FragmentOrder, GroupMessages, LongConnection, Settings, Transport,
+};
+pub use socket::{Break, Connection};
 pub use state::CallRecord;
 pub use switches::{
-    AtAllDelivery, AtAllEntry, BotSender, ErrorStatus, FirstCards, ForwardResources, OwnReactions,
-    RateLimits, RetryEventId, RetrySignature, Switches, UuidRepeat, UuidScope,
+    AtAllDelivery, AtAllEntry, BotSender, ErrorStatus, FirstCards, ForwardResources, FragmentSize,
+    OwnReactions, PongPayload, PressFrames, RateLimits, RetryEventId, RetrySignature, SocketAcks,
+    SocketEnd, SocketRetries, Switches, UuidRepeat, UuidScope,
 };
 pub use verbs::{Handshake, RawPush};
 pub use world::{Chat, ChatKind, User};

@@ -11,9 +11,11 @@ use serde_json::{Value, json};
 use super::card::CardButton;
 use super::crypt;
 use super::people::PlaygroundError;
-use super::push::{self, PushKind, PushRecord, Signed};
+use super::push::{self, Parcel, PushKind, PushRecord};
+use super::settings::Transport;
+use super::socket::FrameKind;
 use super::state::{Shared, State};
-use super::switches::FirstCards;
+use super::switches::{FirstCards, PressFrames};
 use super::verbs;
 use super::wire;
 use super::world::App;
@@ -146,8 +148,7 @@ pub(crate) async fn push_event(
     wanted: EventPush,
 ) -> Result<PushRecord, PlaygroundError> {
     let app = verbs::app(shared, wanted.app_id.as_deref())?;
-    let url = event_url(&app)?;
-    let (event_id, signed) = {
+    let (event_id, parcel) = {
         let mut state = shared.lock();
         let event_id = wanted.event_id.clone().unwrap_or_else(|| state.dice.hex());
         let mut body = envelope(shared, &app, &event_id, &wanted);
@@ -155,19 +156,16 @@ pub(crate) async fn push_event(
             wire::overlay(&mut body, patch);
         }
         let now = shared.now();
-        let signed = if wanted.plain {
-            push::sign_body(&mut state.dice, &app, body.to_string().into_bytes(), now)
+        let parcel = if wanted.plain && app.transport == Transport::Webhook {
+            let body = body.to_string().into_bytes();
+            let signed = push::sign_body(&mut state.dice, &app, body, now);
+            Parcel::Webhook { url: push::event_url(&app)?, signed }
         } else {
-            push::sign_event(&mut state.dice, &app, &body, now)
+            Parcel::of_event(&mut state, &app, &body, now)?
         };
-        (event_id, signed)
+        (event_id, parcel)
     };
-    Ok(exchange(shared, &app, &url, signed, (PushKind::Event, event_id)).await)
-}
-
-fn event_url(app: &App) -> Result<String, PlaygroundError> {
-    let missing = || PlaygroundError::Bad("the app has no event URL".to_owned());
-    app.event_url.clone().ok_or_else(missing)
+    Ok(exchange(shared, &app, parcel, (PushKind::Event, event_id)).await)
 }
 
 fn envelope(shared: &Shared, app: &App, event_id: &str, wanted: &EventPush) -> Value {
@@ -191,11 +189,10 @@ fn envelope(shared: &Shared, app: &App, event_id: &str, wanted: &EventPush) -> V
 async fn exchange(
     shared: &Arc<Shared>,
     app: &App,
-    url: &str,
-    signed: Signed,
+    parcel: Parcel,
     (kind, event_id): (PushKind, String),
 ) -> PushRecord {
-    let mut record = push::post(shared, url, signed, shared.settings.push_patience).await;
+    let mut record = push::carry(shared, parcel).await;
     record.kind = kind;
     record.app_id.clone_from(&app.app_id);
     record.event_id = event_id;
@@ -213,17 +210,16 @@ pub(crate) async fn press(
         press::fill(shared, &mut wanted, &button)?;
     }
     let app = verbs::app(shared, wanted.app_id.as_deref())?;
-    let url = event_url(&app)?;
-    let (id, signed) = {
+    let (id, parcel) = {
         let mut state = shared.lock();
         let id = wanted.id.clone().unwrap_or_else(|| format!("c-{}", state.dice.hex()));
-        let signed = match wanted.generation {
+        let parcel = match wanted.generation {
             CardGeneration::Second => second(shared, &mut state, &app, &id, &wanted)?,
             CardGeneration::First => first(shared, &mut state, &app, &id, &wanted)?,
         };
-        (id, signed)
+        (id, parcel)
     };
-    let push = exchange(shared, &app, &url, signed, (PushKind::Card, id)).await;
+    let push = exchange(shared, &app, parcel, (PushKind::Card, id)).await;
     let mut outcome = outcome(push);
     if let Some(message_id) = wanted.message_id.filter(|_| outcome.client_error == 0) {
         press::show(shared, &message_id, &mut outcome);
@@ -267,7 +263,7 @@ fn second(
     app: &App,
     event_id: &str,
     wanted: &CardPress,
-) -> Result<Signed, PlaygroundError> {
+) -> Result<Parcel, PlaygroundError> {
     let (user, chat, message) = places(state, wanted)?;
     let mut operator = wire::user_ids(&user);
     wire::overlay(&mut operator, &json!({"tenant_key": user.tenant_key}));
@@ -282,7 +278,10 @@ fn second(
     // Microseconds here, milliseconds everywhere else.
     let time = json!({"header": {"create_time": format!("{}000", shared.now_ms())}});
     wire::overlay(&mut body, &time);
-    Ok(push::sign_event(&mut state.dice, app, &body, shared.now()))
+    if app.transport == Transport::Websocket && state.switches.press_frames == PressFrames::Card {
+        return Ok(Parcel::plain(app, FrameKind::Card, body.to_string()));
+    }
+    Parcel::of_event(state, app, &body, shared.now())
 }
 
 fn first(
@@ -291,7 +290,11 @@ fn first(
     app: &App,
     update_token: &str,
     wanted: &CardPress,
-) -> Result<Signed, PlaygroundError> {
+) -> Result<Parcel, PlaygroundError> {
+    if app.transport == Transport::Websocket {
+        let why = "card callbacks of the first generation do not come over a long connection";
+        return Err(PlaygroundError::Bad(why.to_owned()));
+    }
     let (user, chat, message) = places(state, wanted)?;
     let body = json!({
         "open_id": user.open_id,
@@ -322,5 +325,5 @@ fn first(
     };
     let refresh = wanted.refresh_token.clone().unwrap_or_else(|| dice.hex());
     signed.headers.push(("X-Refresh-Token".to_owned(), refresh));
-    Ok(signed)
+    Ok(Parcel::Webhook { url: push::event_url(app)?, signed })
 }

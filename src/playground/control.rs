@@ -2,6 +2,7 @@
 //! from outside. The table of its routes stands in the documentation of [`super`].
 
 mod action;
+mod socket;
 mod world;
 
 use std::sync::Arc;
@@ -26,6 +27,13 @@ pub(crate) fn router() -> Router<Arc<Shared>> {
         .route("/apps", post(world::add_app))
         .route("/apps/{app}/event_url", put(world::set_event_url))
         .route("/apps/{app}/verify_url", post(action::verify_url))
+        .route("/apps/{app}/transport", put(socket::set_transport))
+        .route(
+            "/apps/{app}/long_connection",
+            get(socket::long_connection).patch(socket::change_long_connection),
+        )
+        .route("/connections", get(socket::connections))
+        .route("/connections/break", post(socket::break_connections))
         .route("/users", post(world::add_user))
         .route("/chats", post(world::add_chat))
         .route("/chats/{chat}", axum::routing::patch(world::change_chat))

@@ -32,6 +32,12 @@ impl Dice {
         hex::encode(self.bytes())
     }
 
+    /// A number below `end`; 0 if there is none.
+    pub(crate) fn below(&mut self, end: usize) -> usize {
+        let end = u128::try_from(end).unwrap_or(u128::MAX).max(1);
+        usize::try_from(u128::from_be_bytes(self.bytes()) % end).unwrap_or_default()
+    }
+
     /// Whether a chance of `per_mille` in a thousand came true.
     pub(crate) fn chance(&mut self, per_mille: u16) -> bool {
         let drawn = u128::from_be_bytes(self.bytes()) % 1000;

@@ -9,8 +9,16 @@ use super::dice::Dice;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Endpoint {
-    /// Every endpoint of the platform API.
+    /// Every endpoint of the platform API, and what opens a long connection.
     Any,
+    /// `POST /callback/ws/endpoint`
+    Discovery,
+    /// `GET /ws/v2`, which becomes a long connection.
+    Upgrade,
+    /// An event that goes out over a long connection.
+    Event,
+    /// A ping that comes in over a long connection.
+    Ping,
     /// `POST /open-apis/auth/v3/tenant_access_token/internal`
     Token,
     /// `GET /open-apis/bot/v3/info`
@@ -52,6 +60,11 @@ pub enum Endpoint {
 impl Endpoint {
     /// The endpoint of a request; `None` outside the platform API.
     pub(crate) fn of(method: &Method, path: &str) -> Option<Self> {
+        match (method.as_str(), path) {
+            ("POST", "/callback/ws/endpoint") => return Some(Self::Discovery),
+            ("GET", "/ws/v2") => return Some(Self::Upgrade),
+            _ => {}
+        }
         let rest = path.strip_prefix("/open-apis/")?;
         let parts: Vec<&str> = rest.split('/').collect();
         Some(match (method.as_str(), parts.as_slice()) {
@@ -75,9 +88,36 @@ impl Endpoint {
             _ => Self::Unknown,
         })
     }
+
+    /// Whether it is a call; else it is something on a connection that is open.
+    fn is_call(self) -> bool {
+        !matches!(self, Self::Event | Self::Ping)
+    }
 }
 
-/// What goes wrong with a call.
+/// What goes wrong on a long connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SocketFault {
+    /// The connection is closed in good order before the frame goes out.
+    Close,
+    /// The platform neither reads nor writes any more, and does not close.
+    Freeze,
+    /// One frame is lost: of an event one piece, of a ping its pong.
+    LoseFrame,
+    /// The pieces of an event go out in reversed order.
+    Reorder,
+    /// The event says that it is a card.
+    AsCard,
+    /// The log id is larger than a double holds.
+    HugeLogId,
+}
+
+/// What goes wrong with a call, an event or a ping.
+///
+/// Of an event on a long connection: `Delay` keeps it back, `Drop` ends the connection abruptly in
+/// the place of it, `DropAfter` right after it. Of a ping: `Drop` ends the connection. A `Refuse`
+/// of `Discovery` or `Upgrade` has the form of theirs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind", deny_unknown_fields)]
 pub enum FaultAction {
@@ -120,6 +160,11 @@ pub enum FaultAction {
     Drop,
     /// Does the work and closes the connection without an answer: the caller is in doubt.
     DropAfter,
+    /// Only of `Event` and `Ping`; a call passes unharmed.
+    Socket {
+        /// What goes wrong.
+        how: SocketFault,
+    },
 }
 
 /// A fault and when it strikes.
@@ -164,7 +209,11 @@ impl FaultTable {
     pub(crate) fn draw(&mut self, endpoint: Endpoint, dice: &mut Dice) -> Option<FaultAction> {
         let mut struck = None;
         for rule in &mut self.rules {
-            if rule.endpoint != Endpoint::Any && rule.endpoint != endpoint {
+            let is_meant = match rule.endpoint {
+                Endpoint::Any => endpoint.is_call(),
+                one => one == endpoint,
+            };
+            if !is_meant {
                 continue;
             }
             if rule.skip > 0 {

@@ -1,6 +1,7 @@
 //! The handle on a running playground: what tests in Rust use.
 
 mod page;
+mod socket;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -17,6 +18,7 @@ use super::resources::{self, Sent};
 use super::seen::{self, SeenMessage};
 use super::server;
 use super::settings::{AppSettings, Settings};
+use super::socket as long_connection;
 use super::state::{CallRecord, Shared};
 use super::switches::{RetryEventId, Switches};
 use super::time::SimClock;
@@ -64,6 +66,7 @@ impl Playground {
         let tasks = &shared.tasks;
         tasks.spawn("server", server::serve(Arc::clone(&shared), listener));
         tasks.spawn("ladder", push::climb(Arc::clone(&shared)));
+        tasks.spawn("links", long_connection::keep(Arc::clone(&shared)));
         Ok(Self { shared, address })
     }
 

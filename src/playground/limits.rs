@@ -36,6 +36,15 @@ limits! {
     PUSH_CONNECT             = 2_000,       "ms real time",             "1.6",   0;
     PUSH_ANSWER              = 3_000,       "ms real time",             "1.6",   0;
     PUSH_RETRIES             = 4,           "retries of one event",     "1.6",   0;
+    SOCKET_TICKET_LIFE       = 120,         "s",                        "3.1",   0;
+    SOCKET_CONNECTIONS       = 50,          "connections of one app",   "3.5",   1_000_040_350;
+    SOCKET_ACK               = 3_000,       "ms real time",             "3.5",   0;
+    SOCKET_PING              = 30,          "s real time",              "3.4",   0;
+    SOCKET_IDLE              = 300,         "s without a frame",        "11",    0;
+    SOCKET_LIFE              = 3_600,       "s of one connection",      "11",    0;
+    SOCKET_FRAGMENT          = 1_024,       "bytes of a payload",       "11",    0;
+    SOCKET_FRAGMENT_TINY     = 100,         "bytes of a payload",       "11",    0;
+    SOCKET_IN                = 1 << 20,     "bytes of a frame",         "11",    0;
     TOKEN_LIFE               = 7_200,       "s",                        "4",     99_991_663;
     TOKEN_REUSED_FROM        = 1_800,       "s of life left",           "4",     0;
     EDITS                    = 20,          "edits of one message",     "5.1",   230_072;
@@ -70,6 +79,14 @@ pub const PUSH_LADDER: [Duration; 4] = [
     Duration::from_secs(5 * 60),
     Duration::from_secs(60 * 60),
     Duration::from_secs(6 * 60 * 60),
+];
+
+/// The waits before the retries over the long connection, if they are quick (11).
+pub const QUICK_LADDER: [Duration; 4] = [
+    Duration::from_secs(5),
+    Duration::from_secs(10),
+    Duration::from_secs(20),
+    Duration::from_secs(40),
 ];
 
 impl Limit {

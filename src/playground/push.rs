@@ -3,6 +3,7 @@
 //! The first tries of one chat's events go out one after the other, each after the answer to the
 //! one before; different chats run beside each other. Retries are not ordered.
 
+mod parcel;
 mod sender;
 
 use std::collections::VecDeque;
@@ -12,11 +13,14 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::Value;
 
+pub(crate) use parcel::{Parcel, carry, event_url};
 pub(crate) use sender::{Signed, build_client, post, sign_body, sign_event, sign_first_card};
 
-use super::limits::PUSH_LADDER;
+use super::limits::{PUSH_LADDER, QUICK_LADDER};
+use super::settings::Transport;
+use super::socket::FrameKind;
 use super::state::{Shared, State};
-use super::switches::{RetryEventId, RetrySignature};
+use super::switches::{RetryEventId, RetrySignature, SocketRetries};
 use super::wire;
 use super::world::App;
 use crate::base::Timestamp;
@@ -78,8 +82,10 @@ pub struct PushRecord {
     pub event_id: String,
     /// The event's type; empty for raw pushes.
     pub event_type: String,
-    /// Where it was posted.
+    /// Where it was posted; `ws:` and the connection's id, if it went over one.
     pub url: String,
+    /// The long connection that it went over, by its device id.
+    pub connection: Option<String>,
     /// 1 for the first try.
     pub attempt: u32,
     /// When the try began, on the simulator's clock, in milliseconds.
@@ -88,22 +94,25 @@ pub struct PushRecord {
     pub base_at_ms: u64,
     /// How long the answer took, in milliseconds of the base clock.
     pub took_ms: u64,
-    /// The HTTP status of the answer; `None`: there was none.
+    /// The HTTP status of the answer, or the code of the acknowledgement; `None`: there was none.
     pub status: Option<u16>,
-    /// The first bytes of the answer, or why there was none.
+    /// The first bytes of the answer, or why there was none. Of an acknowledgement its data.
     pub answer: String,
+    /// Whether the platform counts the event as delivered.
+    pub counted: bool,
     /// When the next try is due, on the simulator's clock, in milliseconds.
     pub next_try_at_ms: Option<u64>,
 }
 
 impl PushRecord {
-    /// Whether the platform counts the event as delivered: HTTP 200 in time.
+    /// Whether the platform counts the event as delivered: HTTP 200 in time, or a good
+    /// acknowledgement in time.
     pub fn delivered(&self) -> bool {
-        self.status == Some(200)
+        self.counted
     }
 }
 
-/// Puts an event of `app` in line for its first try. Without an event URL nothing happens.
+/// Puts an event of `app` in line for its first try. Nothing happens if its events go nowhere.
 pub(crate) fn enqueue(
     shared: &Arc<Shared>,
     state: &mut State,
@@ -130,7 +139,7 @@ pub(crate) fn enqueue(
         let kept = state.delivered.entry(message_id.to_owned()).or_default();
         kept.push(delivery.clone());
     }
-    if app.event_url.is_none() || !about.deliver {
+    if !app.is_reachable() || !about.deliver {
         return;
     }
     if let Some(waiting) = state.lanes.get_mut(&delivery.lane) {
@@ -189,32 +198,12 @@ async fn run_lane(shared: Arc<Shared>, lane: String, epoch: u64) {
 /// One try of the ladder; a failed one is put back with its next due time.
 async fn attempt(shared: &Arc<Shared>, mut delivery: Delivery) {
     let slot = shared.push_slots.acquire().await;
-    let (url, signed) = {
-        let mut state = shared.lock();
-        let Some(app) = state.world.app(&delivery.app_id).cloned() else {
-            return;
-        };
-        if state.dice.seed() != delivery.epoch {
-            return;
-        }
-        let switches = state.switches;
-        let retried = delivery.tries > 0;
-        if retried && switches.retry_event_id == RetryEventId::New {
-            let event_id = state.dice.hex();
-            let header = serde_json::json!({"header": {"event_id": event_id}});
-            wire::overlay(&mut delivery.event, &header);
-            delivery.signed = None;
-        }
-        let old = delivery.signed.take();
-        let signed = match old {
-            Some(old) if switches.retry_signature == RetrySignature::Old => old,
-            _ => sign_event(&mut state.dice, &app, &delivery.event, shared.now()),
-        };
-        delivery.signed = Some(signed.clone());
-        (app.event_url.unwrap_or_default(), signed)
+    let Some(parcel) = next_parcel(&mut shared.lock(), shared.now(), &mut delivery) else {
+        return;
     };
+    let is_posted = matches!(parcel, Parcel::Webhook { .. });
     delivery.tries += 1;
-    let mut record = post(shared, &url, signed, shared.settings.push_patience).await;
+    let mut record = carry(shared, parcel).await;
     drop(slot);
     record.kind = PushKind::Ladder;
     fill(&mut record, &delivery);
@@ -223,8 +212,12 @@ async fn attempt(shared: &Arc<Shared>, mut delivery: Delivery) {
         return;
     }
     let step = usize::try_from(delivery.tries - 1).unwrap_or(usize::MAX);
+    let ladder = match state.switches.socket_retries {
+        SocketRetries::Quick if !is_posted => QUICK_LADDER,
+        _ => PUSH_LADDER,
+    };
     if !record.delivered()
-        && let Some(wait) = PUSH_LADDER.get(step)
+        && let Some(wait) = ladder.get(step)
     {
         let due = shared.now().after(*wait);
         record.next_try_at_ms = Some(due.as_millis());
@@ -233,6 +226,30 @@ async fn attempt(shared: &Arc<Shared>, mut delivery: Delivery) {
     state.record_push(record);
     drop(state);
     shared.changed();
+}
+
+/// What the next try carries; `None` if the delivery belongs to nobody any more.
+fn next_parcel(state: &mut State, now: Timestamp, delivery: &mut Delivery) -> Option<Parcel> {
+    let app = state.world.app(&delivery.app_id).cloned()?;
+    if state.dice.seed() != delivery.epoch {
+        return None;
+    }
+    let switches = state.switches;
+    if delivery.tries > 0 && switches.retry_event_id == RetryEventId::New {
+        let event_id = state.dice.hex();
+        let header = serde_json::json!({"header": {"event_id": event_id}});
+        wire::overlay(&mut delivery.event, &header);
+        delivery.signed = None;
+    }
+    if app.transport == Transport::Websocket {
+        return Some(Parcel::plain(&app, FrameKind::Event, delivery.event.to_string()));
+    }
+    let signed = match delivery.signed.take() {
+        Some(old) if switches.retry_signature == RetrySignature::Old => old,
+        _ => sign_event(&mut state.dice, &app, &delivery.event, now),
+    };
+    delivery.signed = Some(signed.clone());
+    Some(Parcel::Webhook { url: app.event_url.unwrap_or_default(), signed })
 }
 
 fn fill(record: &mut PushRecord, delivery: &Delivery) {
@@ -251,21 +268,20 @@ pub(crate) async fn duplicate(
     mut delivery: Delivery,
     event_id: RetryEventId,
 ) -> PushRecord {
-    let (url, signed) = {
+    let parcel = {
         let mut state = shared.lock();
         if event_id == RetryEventId::New {
             let header = serde_json::json!({"header": {"event_id": state.dice.hex()}});
             wire::overlay(&mut delivery.event, &header);
         }
         let app = state.world.app(&delivery.app_id).cloned();
-        let url = app.as_ref().and_then(|app| app.event_url.clone());
-        let signed =
-            app.map(|app| sign_event(&mut state.dice, &app, &delivery.event, shared.now()));
-        (url.unwrap_or_default(), signed.unwrap_or_default())
+        let packed =
+            app.map(|app| Parcel::of_event(&mut state, &app, &delivery.event, shared.now()));
+        packed.and_then(Result::ok).unwrap_or_else(Parcel::to_nobody)
     };
     delivery.tries += 1;
     let slot = shared.push_slots.acquire().await;
-    let mut record = post(shared, &url, signed, shared.settings.push_patience).await;
+    let mut record = carry(shared, parcel).await;
     drop(slot);
     record.kind = PushKind::Duplicate;
     fill(&mut record, &delivery);

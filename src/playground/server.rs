@@ -23,9 +23,10 @@ use tower::ServiceExt;
 use super::faults::{Endpoint, FaultAction};
 use super::refusal::Refusal;
 use super::send::Slow;
+use super::socket::Refused;
 use super::state::{CallRecord, Shared};
 use super::switches::ErrorStatus;
-use super::{amend, contact, control, reactions, read, resources, send, tokens, web};
+use super::{amend, contact, control, reactions, read, resources, send, socket, tokens, web};
 
 /// The largest request body that is read at all.
 const BODY_BYTES_MAX: usize = 4 << 20;
@@ -39,9 +40,13 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 #[error("the connection is dropped on purpose")]
 struct Dropped;
 
-/// Marks an answer whose bytes a fault has given.
+/// Marks an answer whose bytes stand as they are: those a fault has given, and those of the long
+/// connection, which have a form of their own.
 #[derive(Clone, Copy, Debug)]
-struct Verbatim;
+pub(crate) struct Verbatim {
+    /// The platform's code, if it is known.
+    pub(crate) code: Option<i64>,
+}
 
 /// The platform's endpoints, and the control API beside them.
 pub(crate) fn router(shared: Arc<Shared>) -> Router {
@@ -71,6 +76,7 @@ pub(crate) fn router(shared: Arc<Shared>) -> Router {
             get(resources::download),
         )
         .nest("/sim/v1", control::router().layer(from_fn(web::guard::known_host_only)))
+        .merge(socket::router())
         .merge(web::router())
         .fallback(async || Refusal::path_unknown())
         .method_not_allowed_fallback(async || Refusal::path_unknown())
@@ -104,7 +110,8 @@ async fn connection(shared: Arc<Shared>, router: Router, stream: TcpStream) {
     });
     let serving = http1::Builder::new()
         .timer(TokioTimer::new())
-        .serve_connection(TokioIo::new(stream), service);
+        .serve_connection(TokioIo::new(stream), service)
+        .with_upgrades();
     tokio::select! {
         () = cancel.cancelled() => {}
         // A peer that went away, or a connection dropped on purpose: nobody is left to tell.
@@ -127,7 +134,7 @@ async fn answer(
         let fault = state.faults.draw(endpoint, &mut state.dice);
         (fault, state.dice.hex())
     };
-    let (uuid, mut request) = with_uuid(endpoint, request).await;
+    let (uuid, request) = with_uuid(endpoint, request).await;
     let began = shared.clock.base_now();
     let mut call = CallRecord {
         at_ms: shared.now_ms(),
@@ -140,28 +147,8 @@ async fn answer(
         code: 0,
         fault: fault.is_some(),
     };
-    let outcome = match fault {
-        None => Some(run(router, request).await),
-        Some(FaultAction::Refuse { status, code, reset_s }) => Some(refuse(status, code, reset_s)),
-        Some(FaultAction::Answer { status, body }) => Some(garbled(status, body)),
-        Some(FaultAction::Drop) => None,
-        Some(FaultAction::DropAfter) => {
-            call.code = code_of(&run(router, request).await);
-            None
-        }
-        Some(FaultAction::Garble { status, body }) => {
-            run(router, request).await;
-            Some(garbled(status, body))
-        }
-        Some(FaultAction::Slow { ms }) if matches!(endpoint, Endpoint::Send | Endpoint::Reply) => {
-            request.extensions_mut().insert(Slow(Duration::from_millis(ms)));
-            Some(run(router, request).await)
-        }
-        Some(FaultAction::Slow { ms } | FaultAction::Delay { ms }) => {
-            tokio::time::sleep(Duration::from_millis(ms)).await;
-            Some(run(router, request).await)
-        }
-    };
+    let (outcome, hidden) = act(router, endpoint, request, fault).await;
+    call.code = hidden;
     if let Some(response) = &outcome {
         call.status = response.status().as_u16();
         call.code = code_of(response);
@@ -178,6 +165,42 @@ async fn answer(
         }
         None => Err(Dropped),
     }
+}
+
+/// What is answered, if anything, and the code of work whose answer nobody gets.
+async fn act(
+    router: Router,
+    endpoint: Endpoint,
+    mut request: Request<Body>,
+    fault: Option<FaultAction>,
+) -> (Option<Response<Body>>, i64) {
+    let outcome = match fault {
+        None | Some(FaultAction::Socket { .. }) => Some(run(router, request).await),
+        // These two have answers of their own form.
+        Some(FaultAction::Refuse { status, code, .. })
+            if matches!(endpoint, Endpoint::Discovery | Endpoint::Upgrade) =>
+        {
+            request.extensions_mut().insert(Refused { status, code });
+            Some(run(router, request).await)
+        }
+        Some(FaultAction::Refuse { status, code, reset_s }) => Some(refuse(status, code, reset_s)),
+        Some(FaultAction::Answer { status, body }) => Some(garbled(status, body)),
+        Some(FaultAction::Drop) => None,
+        Some(FaultAction::DropAfter) => return (None, code_of(&run(router, request).await)),
+        Some(FaultAction::Garble { status, body }) => {
+            run(router, request).await;
+            Some(garbled(status, body))
+        }
+        Some(FaultAction::Slow { ms }) if matches!(endpoint, Endpoint::Send | Endpoint::Reply) => {
+            request.extensions_mut().insert(Slow(Duration::from_millis(ms)));
+            Some(run(router, request).await)
+        }
+        Some(FaultAction::Slow { ms } | FaultAction::Delay { ms }) => {
+            tokio::time::sleep(Duration::from_millis(ms)).await;
+            Some(run(router, request).await)
+        }
+    };
+    (outcome, 0)
 }
 
 async fn run(router: Router, request: Request<Body>) -> Response<Body> {
@@ -202,7 +225,7 @@ async fn with_uuid(endpoint: Endpoint, request: Request<Body>) -> (Option<String
 fn garbled(status: u16, body: String) -> Response<Body> {
     let mut garbled = Response::new(Body::from(body));
     *garbled.status_mut() = StatusCode::from_u16(status).unwrap_or_default();
-    garbled.extensions_mut().insert(Verbatim);
+    garbled.extensions_mut().insert(Verbatim { code: None });
     garbled
 }
 
@@ -214,6 +237,9 @@ fn refuse(status: u16, code: i64, reset_s: Option<u64>) -> Response<Body> {
 }
 
 fn code_of(response: &Response<Body>) -> i64 {
+    if let Some(code) = response.extensions().get::<Verbatim>().and_then(|known| known.code) {
+        return code;
+    }
     let refusal = response.extensions().get::<Refusal>();
     let other = i64::from(!response.status().is_success()) * 9_499;
     refusal.map_or(other, |refusal| refusal.code)

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::limits::SOCKET_PING;
+
 /// What [`super::Playground::start`] needs. The default suits a test.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -59,6 +61,10 @@ pub struct AppSettings {
     pub event_url: String,
     /// Which messages of groups are pushed to this app.
     pub group_messages: GroupMessages,
+    /// How events reach this app.
+    pub transport: Transport,
+    /// How the platform behaves on the app's long connections.
+    pub long_connection: LongConnection,
 }
 
 impl Default for AppSettings {
@@ -72,8 +78,85 @@ impl Default for AppSettings {
             name: "gateway-bot".to_owned(),
             event_url: String::new(),
             group_messages: GroupMessages::All,
+            transport: Transport::Webhook,
+            long_connection: LongConnection::default(),
         }
     }
+}
+
+/// How events reach an app.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Transport {
+    /// They are posted to its event URL.
+    #[default]
+    Webhook,
+    /// They go over one of the connections that it has opened.
+    Websocket,
+}
+
+/// What the platform tells an app's clients, and how it cuts what it sends them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct LongConnection {
+    /// Told at discovery, and in a pong once it has changed.
+    pub client: ClientConfig,
+    /// A longer payload is cut into pieces of at most so many bytes; 0: as the switch
+    /// `fragment_size` says.
+    pub fragment_bytes: usize,
+    /// In which order the pieces go out.
+    pub fragment_order: FragmentOrder,
+    /// How often the platform sends a ping of the WebSocket's own, in real seconds.
+    pub ping_every_s: u64,
+}
+
+impl Default for LongConnection {
+    fn default() -> Self {
+        Self {
+            client: ClientConfig::default(),
+            fragment_bytes: 0,
+            fragment_order: FragmentOrder::InOrder,
+            ping_every_s: SOCKET_PING.most,
+        }
+    }
+}
+
+/// What a client is told: all in seconds but the count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default, rename_all = "PascalCase")]
+pub struct ClientConfig {
+    /// How often it may try to connect again; -1: for ever.
+    pub reconnect_count: i64,
+    /// How long it waits between two tries.
+    pub reconnect_interval: u64,
+    /// The first try waits for up to this.
+    pub reconnect_nonce: u64,
+    /// How often it sends a ping.
+    pub ping_interval: u64,
+}
+
+impl Default for ClientConfig {
+    fn default() -> Self {
+        Self {
+            reconnect_count: -1,
+            reconnect_interval: 120,
+            reconnect_nonce: 30,
+            ping_interval: 120,
+        }
+    }
+}
+
+/// In which order the pieces of one event go out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FragmentOrder {
+    /// The first one first.
+    #[default]
+    InOrder,
+    /// The last one first.
+    Reversed,
+    /// In any order.
+    Shuffled,
 }
 
 /// Which messages of groups an app's permissions let it see.

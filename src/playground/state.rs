@@ -14,6 +14,7 @@ use super::dice::Dice;
 use super::faults::{Endpoint, FaultTable};
 use super::push::{Delivery, PushRecord, Retry};
 use super::settings::Settings;
+use super::socket::Links;
 use super::switches::Switches;
 use super::time::SimClock;
 use super::tokens::Tokens;
@@ -73,6 +74,8 @@ pub(crate) struct State {
     /// Deliveries that wait for their first try, by chat. A key is here while its lane runs.
     pub(crate) lanes: BTreeMap<String, VecDeque<Delivery>>,
     pub(crate) retries: Vec<Retry>,
+    /// The long connections. They outlive a reset.
+    pub(crate) links: Links,
     /// The first body of each event, so that a test can deliver it once more.
     pub(crate) delivered: HashMap<String, Vec<Delivery>>,
     pub(crate) pushes: VecDeque<PushRecord>,
@@ -95,6 +98,7 @@ impl State {
             windows: HashMap::new(),
             lanes: BTreeMap::new(),
             retries: Vec::new(),
+            links: Links::default(),
             delivered: HashMap::new(),
             pushes: VecDeque::new(),
             calls: VecDeque::new(),
@@ -216,10 +220,13 @@ impl Shared {
     pub(crate) fn reset(&self) {
         let mut state = self.lock();
         let seed = state.dice.seed().wrapping_add(1);
-        let event_url = state.world.apps.first().and_then(|app| app.event_url.clone());
+        let first = state.world.apps.first().cloned();
+        let links = std::mem::take(&mut state.links);
         *state = State::new(&self.settings, seed);
-        if let Some(app) = state.world.apps.first_mut() {
-            app.event_url = event_url;
+        state.links = links;
+        if let (Some(app), Some(first)) = (state.world.apps.first_mut(), first) {
+            app.event_url = first.event_url;
+            app.transport = first.transport;
         }
         drop(state);
         self.changed();

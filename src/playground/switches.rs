@@ -87,6 +87,18 @@ switches! {
     first_cards: FirstCards,
     /// Whether what the messages of a merged forward carry can be downloaded by the forward's id.
     forward_resources: ForwardResources,
+    /// When an event that a long connection did not take comes again.
+    socket_retries: SocketRetries,
+    /// Whether an acknowledgement with another code than 200 and 500 counts.
+    socket_acks: SocketAcks,
+    /// As what a press comes over the long connection.
+    press_frames: PressFrames,
+    /// Whether the platform ends long connections by itself.
+    socket_end: SocketEnd,
+    /// From which size on the platform cuts what it sends over a long connection.
+    fragment_size: FragmentSize,
+    /// What a pong carries.
+    pong_payload: PongPayload,
 }
 
 switch!(
@@ -217,6 +229,74 @@ switch!(
         Refused,
         /// It can, by the id of the forward.
         Served,
+    }
+);
+
+switch!(
+    /// When an event that a long connection did not take comes again (section 11, question 2).
+    SocketRetries {
+        /// As one that was posted.
+        #[default]
+        Ladder,
+        /// Much sooner.
+        Quick,
+        /// As one that was posted, and at once when the app opens a connection.
+        OnConnect,
+    }
+);
+switch!(
+    /// Whether an acknowledgement with another code than 200 and 500 counts (section 11,
+    /// question 2).
+    SocketAcks {
+        /// It does not: only 200 does.
+        #[default]
+        Only200,
+        /// It does: only 500 does not.
+        AllBut500,
+    }
+);
+switch!(
+    /// As what a press comes over the long connection (section 3.5).
+    PressFrames {
+        /// As an event.
+        #[default]
+        Event,
+        /// As a card, which was seen of apps that were not published again.
+        Card,
+    }
+);
+switch!(
+    /// Whether the platform ends long connections by itself (section 11, question 3).
+    SocketEnd {
+        /// It does not.
+        #[default]
+        Never,
+        /// When it has heard nothing for a while.
+        Idle,
+        /// When they are old.
+        Rotated,
+    }
+);
+switch!(
+    /// From which size on a payload is cut (section 11, question 3).
+    FragmentSize {
+        /// Never.
+        #[default]
+        Whole,
+        /// Above a kilobyte.
+        Kilobyte,
+        /// Above a few words.
+        Tiny,
+    }
+);
+switch!(
+    /// What a pong carries (section 3.4).
+    PongPayload {
+        /// What the client was told, if it has changed, else nothing.
+        #[default]
+        Changes,
+        /// It always carries it.
+        Always,
     }
 );
 

@@ -7,8 +7,9 @@ use serde_json::{Value, json};
 
 use super::crypt;
 use super::people::PlaygroundError;
-use super::push::{self, Delivery, PushRecord, Signed};
-use super::settings::AppSettings;
+use super::push::{self, Delivery, Parcel, PushRecord, Signed};
+use super::settings::{AppSettings, LongConnection, Transport};
+use super::socket::FrameKind;
 use super::state::{Daemon, Shared};
 use super::switches::RetryEventId;
 use super::world::{App, Chat, ChatKind, User};
@@ -20,7 +21,8 @@ use crate::base::Secret;
 pub struct RawPush {
     /// The app whose URL and keys are used; none: the first.
     pub app_id: Option<String>,
-    /// Where to post; none: the app's event URL.
+    /// Where to post; none: the app's event URL, or one of its long connections, where nothing is
+    /// signed and there are no further headers.
     pub url: Option<String>,
     /// The bytes of the body, or of what is encrypted.
     pub body: String,
@@ -73,10 +75,37 @@ pub(crate) fn set_event_url(
     app_id: &str,
     url: &str,
 ) -> Result<(), PlaygroundError> {
+    change_app(shared, app_id, |app| {
+        app.event_url = (!url.is_empty()).then(|| url.to_owned());
+    })
+}
+
+/// How the events of an app reach it, from the next try on.
+pub(crate) fn set_transport(
+    shared: &Shared,
+    app_id: &str,
+    transport: Transport,
+) -> Result<(), PlaygroundError> {
+    change_app(shared, app_id, |app| app.transport = transport)
+}
+
+pub(crate) fn set_long_connection(
+    shared: &Shared,
+    app_id: &str,
+    settings: LongConnection,
+) -> Result<(), PlaygroundError> {
+    change_app(shared, app_id, |app| app.long_connection = settings)
+}
+
+fn change_app(
+    shared: &Shared,
+    app_id: &str,
+    change: impl FnOnce(&mut App),
+) -> Result<(), PlaygroundError> {
     let mut state = shared.lock();
     let app = state.world.apps.iter_mut().find(|app| app.app_id == app_id);
     let app = app.ok_or_else(|| PlaygroundError::NoApp(app_id.to_owned()))?;
-    app.event_url = (!url.is_empty()).then(|| url.to_owned());
+    change(app);
     drop(state);
     shared.changed();
     Ok(())
@@ -172,10 +201,14 @@ pub(crate) async fn duplicate(
 /// Posts a body that a test wrote.
 pub(crate) async fn push(shared: &Shared, wanted: RawPush) -> Result<PushRecord, PlaygroundError> {
     let app = app(shared, wanted.app_id.as_deref())?;
-    let url = wanted.url.clone().or_else(|| app.event_url.clone());
-    let url = url.ok_or_else(|| PlaygroundError::Bad("the app has no event URL".to_owned()))?;
-    let signed = prepare(shared, &app, wanted);
-    let mut record = push::post(shared, &url, signed, shared.settings.push_patience).await;
+    let parcel = if app.transport == Transport::Websocket && wanted.url.is_none() {
+        let signed = prepare(shared, &app, RawPush { sign: false, ..wanted });
+        Parcel::Socket { app: Box::new(app.clone()), kind: FrameKind::Event, payload: signed.body }
+    } else {
+        let url = wanted.url.clone().map_or_else(|| push::event_url(&app), Ok)?;
+        Parcel::Webhook { url, signed: prepare(shared, &app, wanted) }
+    };
+    let mut record = push::carry(shared, parcel).await;
     record.app_id = app.app_id;
     shared.lock().record_push(record.clone());
     Ok(record)
@@ -208,8 +241,7 @@ pub(crate) async fn verify_url(
     app_id: &str,
 ) -> Result<Handshake, PlaygroundError> {
     let app = app(shared, Some(app_id))?;
-    let url = app.event_url.clone();
-    let url = url.ok_or_else(|| PlaygroundError::Bad("the app has no event URL".to_owned()))?;
+    let url = push::event_url(&app)?;
     let challenge = shared.lock().dice.hex();
     let question = json!({
         "challenge": challenge,

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::dice::stable_hex;
-use super::settings::{AppSettings, GroupMessages};
+use super::settings::{AppSettings, GroupMessages, LongConnection, Transport};
 
 /// How many messages one playground keeps; beyond that nobody may speak.
 pub(crate) const MESSAGES_MAX: usize = 1_000_000;
@@ -26,6 +26,8 @@ pub(crate) struct App {
     pub(crate) tenant_key: String,
     pub(crate) event_url: Option<String>,
     pub(crate) group_messages: GroupMessages,
+    pub(crate) transport: Transport,
+    pub(crate) long_connection: LongConnection,
 }
 
 impl App {
@@ -45,7 +47,14 @@ impl App {
             tenant_key: tenant_key.to_owned(),
             event_url: (!settings.event_url.is_empty()).then(|| settings.event_url.clone()),
             group_messages: settings.group_messages,
+            transport: settings.transport,
+            long_connection: settings.long_connection,
         }
+    }
+
+    /// Whether its events go anywhere.
+    pub(crate) fn is_reachable(&self) -> bool {
+        self.transport == Transport::Websocket || self.event_url.is_some()
     }
 }
 

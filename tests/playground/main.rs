@@ -21,9 +21,15 @@ mod limits;
 #[path = "../support/llm_script.rs"]
 mod llm_script;
 #[cfg(test)]
+mod long_connection;
+#[cfg(test)]
+mod long_connection_faults;
+#[cfg(test)]
 mod model;
 #[cfg(test)]
 mod pushes;
+#[cfg(test)]
+mod raw_socket;
 #[cfg(test)]
 mod resources;
 #[cfg(test)]

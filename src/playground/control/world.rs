@@ -32,6 +32,7 @@ pub(crate) async fn summary(Extracted(shared): Sim) -> Answer {
             json!({
                 "app_id": app.app_id, "bot_open_id": app.open_id, "name": app.name,
                 "event_url": app.event_url, "encrypted": !app.encrypt_key.is_empty(),
+                "transport": app.transport,
             })
         })
         .collect();
@@ -45,6 +46,7 @@ pub(crate) async fn summary(Extracted(shared): Sim) -> Answer {
         "calls": state.calls.len(),
         "first_tries_waiting": waiting,
         "retries_waiting": state.retries.len(),
+        "connections": state.links.shown().len(),
         "faults": state.faults.rules.len(),
         "switches": state.switches,
         "seed": state.dice.seed(),

@@ -123,8 +123,10 @@ pub(crate) async fn post(
         at_ms,
         base_at_ms: began.as_millis(),
         took_ms: u64::try_from(took).unwrap_or(u64::MAX),
+        connection: None,
         status,
         answer,
+        counted: status == Some(200),
         next_try_at_ms: None,
     }
 }

@@ -200,7 +200,10 @@ fn of_push(push: &PushRecord) -> Entry {
         took_ms: Some(push.took_ms),
         side: Side::Push,
         kind: String::new(),
-        title: format!("POST {}", push.url),
+        title: match &push.connection {
+            Some(connection) => format!("WebSocket {connection}"),
+            None => format!("POST {}", push.url),
+        },
         detail: format!("{} · #{}{status}{answer}", push.event_type, push.attempt),
         is_bad: !push.delivered(),
     }

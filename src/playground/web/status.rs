@@ -12,6 +12,7 @@ use super::view::{Part, View, civil};
 use crate::playground::push::{PushKind, PushRecord};
 use crate::playground::request::Query;
 use crate::playground::state::{Shared, State};
+use crate::playground::world::App;
 
 /// How many failed pushes are shown.
 const SHOWN_MAX: usize = 3;
@@ -49,7 +50,7 @@ pub(super) fn failures(state: &State, now_ms: u64) -> Vec<&PushRecord> {
 pub(super) fn bar(state: &State, view: &View, now_ms: u64) -> Part {
     let words = view.words();
     let failures = failures(state, now_ms);
-    let is_deaf = state.world.apps.iter().all(|app| app.event_url.is_none());
+    let is_deaf = !state.world.apps.iter().any(App::is_reachable);
     let content = html! {
         @if is_deaf { div class="trouble" data-test="no-app" { (words.no_app) } }
         @for failure in failures.iter().take(SHOWN_MAX) { (trouble(view, failure)) }
