@@ -100,6 +100,9 @@ pub(super) enum Command {
         /// Where the bot's events go: the address of the daemon with `/lark/NAME/events`
         #[arg(long, value_name = "URL")]
         event_url: Option<String>,
+        /// The bot's events go over the long connections that it opens, and nowhere else
+        #[arg(long, conflicts_with = "event_url")]
+        websocket: bool,
     },
 }
 

@@ -16,7 +16,7 @@ use crate::app::{self, Answer, App, AppError};
 use crate::base::problem::Severity;
 use crate::base::{Disposition, Problem, SystemClock, Verdict};
 use crate::config::{self, Environment, Loaded};
-use crate::playground::{Playground, Settings as PlaygroundSettings};
+use crate::playground::{Playground, Settings as PlaygroundSettings, Transport};
 use crate::telemetry::{self, LogFormat};
 
 /// Runs one command.
@@ -41,7 +41,7 @@ pub(super) fn run(arguments: Arguments, environment: Environment) -> Result<Exit
             Ok(loaded) => block_on(store::run(loaded.settings, what)),
             Err(exit) => Ok(exit),
         },
-        Command::Sim { listen, event_url } => sim(listen, event_url),
+        Command::Sim { listen, event_url, websocket } => sim(listen, event_url, websocket),
         Command::Init { dir, locale, yes, force, base_url } => {
             let locale = locale.map_or_else(|| init::locale_of(&environment), Into::into);
             let wish = init::Wish { dir, locale, yes, force, base_url };
@@ -156,7 +156,11 @@ fn why(
     })
 }
 
-fn sim(listen: std::net::SocketAddr, event_url: Option<String>) -> Result<Exit, Unsaid> {
+fn sim(
+    listen: std::net::SocketAddr,
+    event_url: Option<String>,
+    websocket: bool,
+) -> Result<Exit, Unsaid> {
     let cancel = CancellationToken::new();
     let settings = PlaygroundSettings { listen, ..PlaygroundSettings::default() };
     telemetry::init("info", LogFormat::Text);
@@ -171,6 +175,9 @@ fn sim(listen: std::net::SocketAddr, event_url: Option<String>) -> Result<Exit, 
         };
         if let Some(url) = event_url {
             playground.set_event_url(&url);
+        }
+        if websocket {
+            playground.set_transport(Transport::Websocket);
         }
         say(&format!("The playground is at {}", playground.base_url()))?;
         match app::termination() {

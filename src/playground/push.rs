@@ -110,6 +110,12 @@ impl PushRecord {
     pub fn delivered(&self) -> bool {
         self.counted
     }
+
+    /// How it was answered, in short: `HTTP 200`, or `code 200` over a long connection.
+    pub(crate) fn answered(&self) -> Option<String> {
+        let kind = if self.connection.is_some() { "code" } else { "HTTP" };
+        self.status.map(|status| format!("{kind} {status}"))
+    }
 }
 
 /// Puts an event of `app` in line for its first try. Nothing happens if its events go nowhere.

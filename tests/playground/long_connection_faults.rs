@@ -9,14 +9,14 @@ use larkspur::playground::{
 use serde_json::json;
 
 use crate::raw_socket::{APP, RawClient, SECRET, discover};
-use crate::support::{Client, PATIENCE, playground_with};
+use crate::support::{Client, PATIENCE, playground, playground_with};
 
 /// A playground whose apps have little time, so that what is lost is noticed soon.
 async fn impatient() -> Playground {
     let sim = playground_with(Settings {
         seed: Some(7),
         time_scale: 0,
-        push_patience: Duration::from_millis(300),
+        push_patience: Duration::from_secs(1),
         ..Settings::default()
     })
     .await;
@@ -171,7 +171,8 @@ async fn pieces_are_lost_or_reordered_and_the_whole_event_comes_again() {
 
 #[tokio::test]
 async fn an_event_may_be_late_be_called_a_card_or_have_a_huge_log_id() {
-    let sim = impatient().await;
+    let sim = playground().await;
+    sim.set_transport(Transport::Websocket);
     let mut client = RawClient::open(&sim).await;
     let chat = sim.p2p("u1").chat_id;
     sim.fault(FaultRule::next(Endpoint::Event, 1, FaultAction::Delay { ms: 50 }));

@@ -192,7 +192,7 @@ fn of_step(step: &Step, shift: i64) -> Entry {
 }
 
 fn of_push(push: &PushRecord) -> Entry {
-    let status = push.status.map_or_else(String::new, |status| format!(" · HTTP {status}"));
+    let status = push.answered().map_or_else(String::new, |status| format!(" · {status}"));
     let answer: String = push.answer.chars().take(DETAIL_CHARS).collect();
     let answer = if push.delivered() { String::new() } else { format!("\n{answer}") };
     Entry {

@@ -107,7 +107,7 @@ fn trouble(view: &View, push: &PushRecord) -> Markup {
             b { (words.push_failed) }
             code { (push.url) }
             span {
-                @match push.status { Some(status) => { "HTTP " (status) } None => (words.no_answer) }
+                @match push.answered() { Some(status) => (status), None => (words.no_answer) }
                 " · #" (push.attempt)
                 @if let Some(next) = push.next_try_at_ms { " · " (words.next_try) " " (civil(next, "%H:%M:%S")) }
             }
