@@ -20,6 +20,9 @@ command -v node >/dev/null || missing "there is no Node.js: the official SDKs ar
 mkdir -p "$folder"
 python="$folder/python/bin/python"
 if ! "$python" -c 'import lark_oapi' 2>/dev/null; then
+    # Some systems ship Python without the part that makes a folder for it.
+    python3 -m venv "$folder/python" >/dev/null 2>&1 ||
+        { apt-get update -q && apt-get install -y -q python3-venv; } >/dev/null 2>&1 || true
     { python3 -m venv "$folder/python" && "$python" -m pip install --quiet "$python_sdk"; } \
         >/dev/null 2>&1 || missing "$python_sdk could not be installed: it is not tried"
 fi

@@ -39,8 +39,12 @@ pub(super) async fn upgrade(
         let mut guard = shared.lock();
         let state = &mut *guard;
         let opened = state.links.open(field("ticket"), field("device_id"), now);
-        if opened.is_ok() && state.switches.socket_retries == SocketRetries::OnConnect {
-            for retry in &mut state.retries {
+        if let Ok((id, _)) = &opened
+            && state.switches.socket_retries == SocketRetries::OnConnect
+        {
+            let app_id = state.links.get_mut(*id).map(|link| link.shown.app_id.clone());
+            let retries = state.retries.iter_mut();
+            for retry in retries.filter(|retry| Some(&retry.delivery.app_id) == app_id.as_ref()) {
                 retry.due = now;
             }
         }
