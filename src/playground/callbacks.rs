@@ -80,6 +80,16 @@ pub enum CardGeneration {
     First,
 }
 
+impl CardGeneration {
+    /// The type of its callbacks; those of the first do not say it themselves.
+    const fn event_type(self) -> &'static str {
+        match self {
+            Self::Second => "card.action.trigger",
+            Self::First => "card.action.trigger_v1",
+        }
+    }
+}
+
 /// A user presses something in a card.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -165,7 +175,8 @@ pub(crate) async fn push_event(
         };
         (event_id, parcel)
     };
-    Ok(exchange(shared, &app, parcel, (PushKind::Event, event_id)).await)
+    let told = Told { kind: PushKind::Event, event_id, event_type: wanted.event_type };
+    Ok(exchange(shared, &app, parcel, told).await)
 }
 
 fn envelope(shared: &Shared, app: &App, event_id: &str, wanted: &EventPush) -> Value {
@@ -186,16 +197,24 @@ fn envelope(shared: &Shared, app: &App, event_id: &str, wanted: &EventPush) -> V
     })
 }
 
+/// What is recorded of an exchange beside its outcome.
+struct Told {
+    kind: PushKind,
+    event_id: String,
+    event_type: String,
+}
+
 async fn exchange(
     shared: &Arc<Shared>,
     app: &App,
     parcel: Parcel,
-    (kind, event_id): (PushKind, String),
+    told: Told,
 ) -> PushRecord {
     let mut record = push::carry(shared, parcel).await;
-    record.kind = kind;
+    record.kind = told.kind;
     record.app_id.clone_from(&app.app_id);
-    record.event_id = event_id;
+    record.event_id = told.event_id;
+    record.event_type = told.event_type;
     shared.lock().record_push(record.clone());
     shared.changed();
     record
@@ -219,7 +238,9 @@ pub(crate) async fn press(
         };
         (id, parcel)
     };
-    let push = exchange(shared, &app, parcel, (PushKind::Card, id)).await;
+    let event_type = wanted.generation.event_type().to_owned();
+    let told = Told { kind: PushKind::Card, event_id: id, event_type };
+    let push = exchange(shared, &app, parcel, told).await;
     let mut outcome = outcome(push);
     if let Some(message_id) = wanted.message_id.filter(|_| outcome.client_error == 0) {
         press::show(shared, &message_id, &mut outcome);
@@ -274,7 +295,7 @@ fn second(
         "host": "im_message",
         "context": {"open_message_id": message, "open_chat_id": chat},
     });
-    let mut body = wire::envelope(app, event_id, "card.action.trigger", 0, &event);
+    let mut body = wire::envelope(app, event_id, wanted.generation.event_type(), 0, &event);
     // Microseconds here, milliseconds everywhere else.
     let time = json!({"header": {"create_time": format!("{}000", shared.now_ms())}});
     wire::overlay(&mut body, &time);
