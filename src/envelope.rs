@@ -15,8 +15,7 @@ mod ports;
 mod press;
 mod reply;
 
-pub(crate) use card::PRESS_MEMBER;
-pub use card::{Block, ButtonPress, Card};
+pub use card::{Block, ButtonPress, Card, CardStamp};
 pub use context::{Context, ContextKind, Trust};
 pub use failures::{FailedPage, FailedTurn, Failures, ReplayError, Replayed};
 pub use jobs::{JobLine, Jobs};
@@ -32,7 +31,7 @@ pub use ports::{
     Knowledge, KnowledgeError, LookedUp, Lookup, LookupError, Memory, MemoryError, MemoryScope,
     People, Quoted, Recipe, RecipeMark, Remembered, Resource, ResourceError, Submitted, Why,
 };
-pub use press::{Press, PressReply, Pressed, Tone};
+pub use press::{Button, GenuineButton, Press, PressReply, Pressed, Tone};
 pub use reply::{
     Certainty, DeliverError, Delivered, Delivery, Destination, Operation, Outlet, Reaction,
     ReplyError, ReplyFn, ReplySink, Thread,

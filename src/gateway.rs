@@ -8,6 +8,7 @@ mod admit;
 mod attention;
 mod bot;
 mod bounded;
+mod cards;
 mod clearance;
 mod close;
 mod commands;

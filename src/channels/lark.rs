@@ -7,6 +7,7 @@
 
 mod api;
 mod bot;
+mod buttons;
 mod content;
 mod crypto;
 mod event;
@@ -25,6 +26,7 @@ pub use api::{
     MessageRecord, Said,
 };
 pub use bot::{LarkBot, LarkBots};
+pub use buttons::ButtonKey;
 pub use identity::{Identity, IdentityState, learn_identity};
 pub use outlet::LarkOutlet;
 pub use settings::{LarkBotSettings, SettingsError};

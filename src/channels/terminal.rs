@@ -34,8 +34,11 @@ impl Outlet for TerminalOutlet {
             | Operation::Reply { text, .. }
             | Operation::Edit { text, .. }
             | Operation::Finalise { text, .. } => text.clone(),
-            // Signs and recalls have no place on a terminal.
-            Operation::React { .. } | Operation::Unreact { .. } | Operation::Recall { .. } => {
+            // Cards, signs and recalls have no place on a terminal.
+            Operation::ChangeCard { .. }
+            | Operation::React { .. }
+            | Operation::Unreact { .. }
+            | Operation::Recall { .. } => {
                 return Ok(Delivered { id: String::new() });
             }
         };

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 
+use super::card::{ButtonPress, Card, CardStamp};
 use super::message::Channel;
 use super::origin::{DedupKey, Relation};
 use crate::base::{BotName, ChatId, MessageId, UserId};
@@ -31,6 +32,37 @@ pub struct Press {
     pub host: String,
     /// What was pressed.
     pub pressed: Pressed,
+    /// Whether that is a button of ours. Nothing in [`Press::pressed`] says so.
+    pub button: Button,
+    /// Whether the answer can bring the changed card; else it is changed beside.
+    pub takes_card: bool,
+}
+
+/// What a channel found out about a pressed button.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Button {
+    /// It does not claim to be one of ours.
+    #[default]
+    Foreign,
+    /// It claims to be one of ours and is not, or not as it was made.
+    Forged,
+    /// It is one of ours and was made for another chat: its card was forwarded or copied.
+    Elsewhere,
+    /// It is one of ours and too old.
+    Expired,
+    /// It is one of ours, in the chat that it was made for.
+    Genuine(Box<GenuineButton>),
+}
+
+/// A button of ours, as it was made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GenuineButton {
+    /// Its card.
+    pub card: CardStamp,
+    /// Its number among the questions of the card.
+    pub number: u16,
+    /// What it does.
+    pub press: ButtonPress,
 }
 
 /// One control and what it was set to. Everything a person can forge but `value`, which the
@@ -64,11 +96,13 @@ pub enum Tone {
     Error,
 }
 
-/// The answer to a press: a short line that appears and goes.
+/// The answer to a press: a short line that appears and goes, and the card as it stands then.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PressReply {
     /// How it is meant.
     pub tone: Tone,
     /// What it says.
     pub text: String,
+    /// Takes the place of the pressed card; `None`: that stays as it is.
+    pub card: Option<Box<Card>>,
 }

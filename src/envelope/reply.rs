@@ -164,6 +164,13 @@ pub enum Operation {
         /// The whole new text.
         text: String,
     },
+    /// Puts a card in the place of the one that an own message shows.
+    ChangeCard {
+        /// The own message.
+        message: MessageId,
+        /// The whole new card.
+        card: Box<Card>,
+    },
     /// Puts a sign on somebody's message.
     React {
         /// The message.

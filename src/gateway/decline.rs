@@ -5,6 +5,7 @@ use super::admit::NOT_IN_USERS;
 use super::bot::BotRuntime;
 use super::flow::Gateway;
 use super::late::{Late, dropped};
+use super::notice::not_accepted;
 use super::plan::planned_closing;
 use crate::base::catalogue::DoorSay;
 use crate::base::{Say, Verdict};
@@ -39,7 +40,8 @@ impl Gateway {
         let turn = self.next_turn();
         let closing = ClosingV1 { verdict: declined.verdict, reason: declined.reason.to_owned() };
         let text = declined.say.text(bot.locale);
-        let (row, mut changes) = planned_closing(bot, turn, row, closing, text.as_str().into());
+        let planned = planned_closing(bot, turn, row, closing, text.as_str().into());
+        let (row, mut changes) = planned.map_err(|error| not_accepted(&error))?;
         changes.extend(declined.changes);
         let submitted = self.store_once(turn, keys, &row, changes).await?;
         if submitted != Submitted::Duplicate {

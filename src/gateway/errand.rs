@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::bot::BotRuntime;
 use super::flow::Gateway;
+use super::notice::not_accepted;
 use super::plan::planned_closing;
 use super::sessions::Job;
 use super::stop::Stop;
@@ -52,7 +53,8 @@ impl Gateway {
         let text = message.content.clone();
         let row = self.row(message, Lane::Session);
         let closing = ClosingV1 { verdict: Verdict::Answered, reason };
-        let (row, changes) = planned_closing(bot, turn, row, closing, text.as_str().into());
+        let planned = planned_closing(bot, turn, row, closing, text.as_str().into());
+        let (row, changes) = planned.map_err(|error| not_accepted(&error))?;
         let submitted = self.store_once(turn, keys, &row, changes).await?;
         if submitted != Submitted::Duplicate {
             let job = Job { turn, row, stop: Stop::default(), recovered: false };

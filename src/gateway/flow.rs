@@ -111,6 +111,8 @@ pub(super) struct Shared {
     pub(super) unowed: Bounded<String, ()>,
     /// Held from looking whether a chat is welcomed until it is.
     pub(super) welcoming: Mutex<()>,
+    /// Held from looking whether a button was pressed until it is.
+    pub(super) pressing: Mutex<()>,
     /// Held while a digest is made, until it is stored.
     pub(super) digests: Arc<Mutex<()>>,
     ids: TurnIds,
@@ -173,6 +175,7 @@ impl Gateway {
                 event_types: Bounded::new(EVENT_TYPES_MAX),
                 unowed: Bounded::new(UNOWED_MAX),
                 welcoming: Mutex::default(),
+                pressing: Mutex::default(),
                 digests: Arc::default(),
                 ids: TurnIds::default(),
                 turns: Semaphore::new(TURNS_AT_ONCE_MAX),
@@ -293,7 +296,7 @@ impl Gateway {
                 }
                 let key = row.message.session.id.clone();
                 match self.shared.sessions.reserve(&key, bot.queue_max) {
-                    Some(seat) => self.accept_seated(keys, row, seat).await,
+                    Some(seat) => self.accept_seated(keys, row, seat, Vec::new()).await,
                     None => self.accept_busy(bot, keys, row).await,
                 }
             }
@@ -309,16 +312,19 @@ impl Gateway {
         }
     }
 
-    async fn accept_seated(
+    /// A message that has a place in its line, with what else must be true together with it.
+    pub(super) async fn accept_seated(
         &self,
         keys: &[DedupKey],
         mut row: InboxV1,
         seat: Seat,
+        also: Vec<Change>,
     ) -> Result<Submitted, InletError> {
         let turn = self.next_turn();
         let taken = self.take_along(&mut row.message);
         let mut changes = vec![Change::PutInbox { turn, row: Box::new(row.clone()) }];
         changes.extend(taken.changes());
+        changes.extend(also);
         let submitted = self.store_once(turn, keys, &row, changes).await?;
         if submitted != Submitted::Duplicate {
             self.note_joined(&row, taken);

@@ -8,8 +8,9 @@ use crate::base::{Aside, ChatId, Disposition, Locale, MessageId, Say, SystemCloc
 use crate::bots::Entry;
 use crate::channels::terminal::incoming;
 use crate::envelope::{
-    ButtonPress, Certainty, Channel, DeliverError, Delivered, Delivery, Destination, Errand,
-    ErrandKind, Failures, Operation, Outlet, PRESS_MEMBER, Pressed, Relation, ReplyFn, Tone,
+    Button, ButtonPress, CardStamp, Certainty, Channel, ChatKind, DeliverError, Delivered,
+    Delivery, Destination, Errand, ErrandKind, Failures, GenuineButton, Operation, Outlet, Pressed,
+    Relation, ReplyFn, Tone,
 };
 use crate::gateway::failed::{FailedV1, failed_key};
 use crate::gateway::plan::planned_closing;
@@ -239,6 +240,8 @@ fn press(bot: &str, operator: &str) -> Press {
         message: None,
         host: String::new(),
         pressed: Pressed::default(),
+        button: Button::Foreign,
+        takes_card: true,
     }
 }
 
@@ -409,7 +412,7 @@ async fn what_a_turn_that_is_still_open_said_is_known_at_start_as_the_bots_own()
     let (turn, row) = (gateway.next_turn(), row_of_somebody(&gateway, "m1"));
     let bot = Arc::clone(&gateway.shared.bots[&row.bot]);
     let closing = ClosingV1 { verdict: Verdict::Answered, reason: String::new() };
-    let (row, changes) = planned_closing(&bot, turn, row, closing, "hello".into());
+    let (row, changes) = planned_closing(&bot, turn, row, closing, "hello".into()).unwrap();
     gateway.shared.store.commit(changes).await.unwrap();
     let (part, mut send) = gateway.shared.store.sends(turn).await.unwrap().remove(0);
     send.delivered_id = Some("om_out".to_owned());

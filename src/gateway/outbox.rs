@@ -9,7 +9,7 @@ use crate::base::{MessageId, Verdict};
 use crate::envelope::{
     AgentMessage, Destination, ReplyError, ReplyFn, ReplySink, Sender, SenderKind,
 };
-use crate::store::{ClosingV1, Lane};
+use crate::store::{ClosingV1, Lane, StoreError};
 
 /// The gateway's outbox as a reply sink.
 #[derive(Debug)]
@@ -27,9 +27,10 @@ impl ReplySink for OutboxSink {
         let message = spoken_by_the_daemon(destination, turn.to_string());
         let row = gateway.row(message, Lane::Delivery);
         let closing = ClosingV1 { verdict: Verdict::Answered, reason: String::new() };
-        let (row, changes) = planned_closing(&bot, turn, row, closing, text.as_str().into());
-        let stored = gateway.shared.store.commit(changes).await;
-        stored.map_err(|error| ReplyError::NotStored(error.to_string()))?;
+        let not_stored = |error: StoreError| ReplyError::NotStored(error.to_string());
+        let planned = planned_closing(&bot, turn, row, closing, text.as_str().into());
+        let (row, changes) = planned.map_err(not_stored)?;
+        gateway.shared.store.commit(changes).await.map_err(not_stored)?;
         gateway.start_aside(turn, row, false);
         Ok(())
     }

@@ -5,6 +5,7 @@ use std::hash::{BuildHasher, RandomState};
 use tokio::sync::{Mutex, MutexGuard};
 
 use super::bot::BotRuntime;
+use super::cards::{kept_card, stamped};
 use super::digest::Held;
 use super::flow::Gateway;
 use super::pairing::PairingStep;
@@ -161,7 +162,7 @@ impl Gateway {
         let key = row.message.session.id.clone();
         let _guard = self.shared.session_locks.lock(&key).await;
         let said = Saying { text: ended.text.as_deref().unwrap_or_default(), card: ended.card };
-        let messages = messages(bot, row, said);
+        let messages = messages(bot, turn, row, said);
         let mut reason = ended.reason;
         if messages.chars_cut > 0 {
             let cut = format!("{} characters of the answer were not sent", messages.chars_cut);
@@ -169,7 +170,7 @@ impl Gateway {
         }
         row.closing = Some(ClosingV1 { verdict: ended.verdict, reason });
         let mut changes = vec![Change::PutInbox { turn, row: Box::new(row.clone()) }];
-        changes.extend(planned_sends(turn, row, messages));
+        changes.extend(planned_sends(turn, row, messages)?);
         changes.extend(ended.changes);
         if let Some(session) = self.changed_session(row, ended.remember).await? {
             changes.push(Change::PutSession { key, session: Box::new(session) });
@@ -228,11 +229,11 @@ pub(super) fn planned_closing(
     mut row: InboxV1,
     closing: ClosingV1,
     said: Saying<'_>,
-) -> (InboxV1, Vec<Change>) {
+) -> Result<(InboxV1, Vec<Change>), StoreError> {
     row.closing = Some(closing);
     let mut changes = vec![Change::PutInbox { turn, row: Box::new(row.clone()) }];
-    changes.extend(planned_sends(turn, &row, messages(bot, &row, said)));
-    (row, changes)
+    changes.extend(planned_sends(turn, &row, messages(bot, turn, &row, said))?);
+    Ok((row, changes))
 }
 
 /// What a turn says.
@@ -258,8 +259,14 @@ struct Messages {
 }
 
 /// Cuts an answer into messages for the channel it goes to.
-fn messages(bot: &BotRuntime, row: &InboxV1, Saying { text, card }: Saying<'_>) -> Messages {
+fn messages(
+    bot: &BotRuntime,
+    turn: TurnId,
+    row: &InboxV1,
+    Saying { text, card }: Saying<'_>,
+) -> Messages {
     let outlet = bot.outlets.get(&row.message.reply_fn.destination().channel);
+    let card = card.map(|card| stamped(card, turn, row));
     let card = card.filter(|card| outlet.is_some_and(|outlet| outlet.takes_card(card)));
     if let Some(card) = card {
         let (card, texts) = (Some(Box::new(card)), vec![text.to_owned()]);
@@ -277,16 +284,19 @@ fn messages(bot: &BotRuntime, row: &InboxV1, Saying { text, card }: Saying<'_>) 
     Messages { card: None, texts, chars_cut }
 }
 
-fn planned_sends(turn: TurnId, row: &InboxV1, mut messages: Messages) -> Vec<Change> {
+fn planned_sends(
+    turn: TurnId,
+    row: &InboxV1,
+    mut messages: Messages,
+) -> Result<Vec<Change>, StoreError> {
     let destination = row.message.reply_fn.destination();
-    (0u16..)
-        .zip(messages.texts)
-        .map(|(part, text)| {
-            let card = messages.card.take();
-            let send = planned_send(turn, part, operation(destination, text, card));
-            Change::PutSend { turn, part, send: Box::new(send) }
-        })
-        .collect()
+    let kept = kept_card(messages.card.as_deref())?;
+    let sends = (0u16..).zip(messages.texts).map(|(part, text)| {
+        let card = messages.card.take();
+        let send = planned_send(turn, part, operation(destination, text, card));
+        Change::PutSend { turn, part, send: Box::new(send) }
+    });
+    Ok(sends.chain(kept).collect())
 }
 
 /// The question as the conversation remembers it: with the names of files that came before it.

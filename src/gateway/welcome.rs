@@ -168,7 +168,12 @@ impl Gateway {
             thread: None,
         };
         let id = id.unwrap_or_else(|| turn.to_string());
-        let row = self.row(spoken_by_the_daemon(&destination, id), Lane::Delivery);
+        let message = spoken_by_the_daemon(&destination, id);
+        let message = match place.chat_kind {
+            ChatKind::Private => message.in_private(),
+            ChatKind::Group => message,
+        };
+        let row = self.row(message, Lane::Delivery);
         let reason = "the welcome of this chat".to_owned();
         let closing = ClosingV1 { verdict: Verdict::Answered, reason };
         let say = match place.chat_kind {
@@ -178,7 +183,7 @@ impl Gateway {
         let text = Say::Aside(say).text(bot.locale);
         let card = (!bot.examples.is_empty()).then(|| with_examples(bot, &text));
         let said = Saying { text: &text, card };
-        let (row, mut changes) = planned_closing(bot, turn, row, closing, said);
+        let (row, mut changes) = planned_closing(bot, turn, row, closing, said)?;
         changes.push(WelcomedV1 { at: place.at, owed: false }.change(&key_of(bot, &place.chat))?);
         Ok(Planned { turn, row, changes })
     }
@@ -225,7 +230,7 @@ fn with_examples(bot: &BotRuntime, text: &str) -> Card {
         label: question.clone(),
         press: ButtonPress::Ask { text: question.clone() },
     }));
-    Card { title: bot.name.to_string(), blocks }
+    Card::new(bot.name.to_string(), blocks)
 }
 
 /// Where a welcome goes, and what for.

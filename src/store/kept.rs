@@ -34,11 +34,13 @@ pub enum Shelf {
     Schedule,
     /// What digests have told already.
     Digest,
+    /// Cards whose buttons can be pressed.
+    Cards,
 }
 
 impl Shelf {
     /// All of them.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Welcome,
         Self::Pairing,
         Self::Usage,
@@ -48,6 +50,7 @@ impl Shelf {
         Self::Recalled,
         Self::Schedule,
         Self::Digest,
+        Self::Cards,
     ];
 
     /// The byte that its keys begin with in the store.
@@ -62,6 +65,7 @@ impl Shelf {
             Self::Recalled => b't',
             Self::Schedule => b'c',
             Self::Digest => b'g',
+            Self::Cards => b'k',
         }
     }
 
@@ -77,6 +81,7 @@ impl Shelf {
             | Self::Recalled
             | Self::Schedule
             | Self::Digest => self.name(),
+            Self::Cards => "cards",
         }
     }
 
@@ -91,6 +96,7 @@ impl Shelf {
             Self::Recalled => "recalled",
             Self::Schedule => "schedule",
             Self::Digest => "digest",
+            Self::Cards => "card",
         }
     }
 }

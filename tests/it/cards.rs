@@ -16,7 +16,8 @@ fn assert_toast(outcome: &PressOutcome, words: &str) {
     assert_eq!((kind.as_str(), content.as_str()), ("warning", words));
 }
 
-const INVALID: &str = "This button is not valid any more.";
+const INVALID: &str =
+    "This button is not valid any more. Please send me your question as a message.";
 const NOT_ALLOWED: &str = "You may not use this button.";
 
 #[tokio::test(flavor = "multi_thread")]

@@ -9,6 +9,8 @@ mod admission;
 #[path = "../support/almanac.rs"]
 mod almanac;
 #[cfg(test)]
+mod buttons;
+#[cfg(test)]
 mod cards;
 #[cfg(test)]
 mod cases;

@@ -227,7 +227,11 @@ async fn a_question_of_the_welcome_can_be_pressed_by_whoever_may_ask() {
     assert!(answer.starts_with("“How do we deploy?”") && answer.contains("[deploy]"), "{answer}");
     stage.verdict("ev_press", "answered").await;
     // The platform may deliver a press again.
-    stage.sim.press(press).await.unwrap();
+    let value = card.card.as_ref().unwrap().buttons[0].value.clone();
+    let action = json!({"tag": "button", "value": value});
+    let again = CardPress::new("ben", &group, action);
+    let again = CardPress { id: press.id, message_id: Some(card.message_id.clone()), ..again };
+    stage.sim.press(again).await.unwrap();
     let answered = stage.sim.calls(Endpoint::Reply).len();
     barrier_without_model(&stage, &group).await;
     assert_eq!(stage.sim.calls(Endpoint::Reply).len(), answered + 1);

@@ -22,6 +22,12 @@ pub enum Aside {
         /// The question.
         question: String,
     },
+    /// Somebody pressed a question that was asked by this button already.
+    PressAgain,
+    /// Somebody pressed a button in another chat than it was made for.
+    PressElsewhere,
+    /// Somebody pressed a button that is too old.
+    PressExpired,
     /// Somebody pressed who may not.
     PressNotAllowed,
     /// Somebody pressed while the bot is ending.
@@ -39,7 +45,12 @@ impl Aside {
             }
             Self::PressAsked => "已提问，回答马上就来。".to_owned(),
             Self::Asked { question } => format!("「{question}」"),
-            Self::PressUnknown => "这个按钮已失效。".to_owned(),
+            Self::PressAgain => "已经提问过了，请看卡片下方的回答。".to_owned(),
+            Self::PressElsewhere => {
+                "这个按钮只在原来的会话里有效。请直接在这里发消息提问。".to_owned()
+            }
+            Self::PressExpired => "这个按钮已过期。请直接发消息提问。".to_owned(),
+            Self::PressUnknown => "这个按钮已失效。请直接发消息提问。".to_owned(),
             Self::PressNotAllowed => "你没有权限使用这个按钮。".to_owned(),
             Self::PressLater => "机器人暂时不可用，请稍后再点。".to_owned(),
         }
@@ -56,7 +67,16 @@ impl Aside {
             }
             Self::PressAsked => "Asked; the answer is on its way.".to_owned(),
             Self::Asked { question } => format!("“{question}”"),
-            Self::PressUnknown => "This button is not valid any more.".to_owned(),
+            Self::PressAgain => "This was asked already; the answer is below the card.".to_owned(),
+            Self::PressElsewhere => "This button works only in the chat it was made for. Please \
+                 send me your question here as a message."
+                .to_owned(),
+            Self::PressExpired => {
+                "This button is too old. Please send me your question as a message.".to_owned()
+            }
+            Self::PressUnknown => "This button is not valid any more. Please send me your \
+                 question as a message."
+                .to_owned(),
             Self::PressNotAllowed => "You may not use this button.".to_owned(),
             Self::PressLater => {
                 "The bot is not available now; please press again later.".to_owned()

@@ -20,7 +20,7 @@ mod transport;
 
 pub use answers::{BotInfo, MessageRecord};
 pub use card::Said;
-pub(super) use card::fits_card;
+pub(super) use card::{card_json, fits_card};
 pub use client::{LarkApi, LarkDeps};
 pub use error::{ApiError, Failure};
 pub use limiter::Limiter;

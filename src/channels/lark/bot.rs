@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use super::api::{LarkApi, LarkApp, LarkDeps};
+use super::buttons::ButtonKey;
 use super::crypto::EnvelopeKey;
 use super::identity::Identity;
 use super::settings::{LarkBotSettings, SettingsError};
@@ -18,6 +19,7 @@ pub struct LarkBot {
     envelope_key: EnvelopeKey,
     signing_key: Secret,
     verification_token: Secret,
+    buttons: ButtonKey,
     identity: Arc<Identity>,
     api: LarkApi,
 }
@@ -30,6 +32,7 @@ impl LarkBot {
     pub fn new(settings: LarkBotSettings, deps: &LarkDeps) -> Result<Self, SettingsError> {
         settings.check()?;
         let identity = Arc::new(Identity::default());
+        let buttons = ButtonKey::derive(&settings.bot, &settings.app_secret);
         let app = LarkApp {
             app_id: settings.app_id.clone(),
             app_secret: settings.app_secret,
@@ -42,6 +45,7 @@ impl LarkBot {
             envelope_key: EnvelopeKey::derive(&settings.encrypt_key),
             signing_key: settings.encrypt_key,
             verification_token: settings.verification_token,
+            buttons,
             identity,
             api,
         })
@@ -65,6 +69,10 @@ impl LarkBot {
     /// The client of the bot's app.
     pub fn api(&self) -> &LarkApi {
         &self.api
+    }
+
+    pub(super) fn buttons(&self) -> &ButtonKey {
+        &self.buttons
     }
 
     pub(super) fn envelope_key(&self) -> &EnvelopeKey {

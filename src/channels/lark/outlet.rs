@@ -47,7 +47,7 @@ impl Outlet for LarkOutlet {
             content_refused: false,
             text: format!("no Lark bot named {} runs here", delivery.bot),
         })?;
-        let id = carry_out(bot.api(), &delivery.operation, &delivery.uuid)
+        let id = carry_out(&bot, &delivery.operation, &delivery.uuid)
             .await
             .map_err(|error| deliver_error(&error))?;
         Ok(Delivered { id })
@@ -66,16 +66,21 @@ impl Outlet for LarkOutlet {
     }
 }
 
-async fn carry_out(api: &LarkApi, operation: &Operation, uuid: &str) -> Result<String, ApiError> {
+async fn carry_out(bot: &LarkBot, operation: &Operation, uuid: &str) -> Result<String, ApiError> {
+    let api = bot.api();
     match operation {
         Operation::Create { destination, text, card } => {
-            create(api, destination, said(text, card.as_deref()), uuid).await
+            create(api, destination, said(bot, text, card.as_deref()), uuid).await
         }
         Operation::Reply { destination, text, card } => {
-            reply(api, destination, said(text, card.as_deref()), uuid).await
+            reply(api, destination, said(bot, text, card.as_deref()), uuid).await
         }
         Operation::Edit { message, text } | Operation::Finalise { message, text } => {
             api.edit(message, text).await?;
+            Ok(message.as_str().to_owned())
+        }
+        Operation::ChangeCard { message, card } => {
+            api.change_card(message, Said::Card(card, bot.buttons())).await?;
             Ok(message.as_str().to_owned())
         }
         Operation::React { message, reaction } => api.react(message, emoji(*reaction)).await,
@@ -87,8 +92,8 @@ async fn carry_out(api: &LarkApi, operation: &Operation, uuid: &str) -> Result<S
     }
 }
 
-fn said<'a>(text: &'a str, card: Option<&'a Card>) -> Said<'a> {
-    card.map_or(Said::Text(text), Said::Card)
+fn said<'a>(bot: &'a LarkBot, text: &'a str, card: Option<&'a Card>) -> Said<'a> {
+    card.map_or(Said::Text(text), |card| Said::Card(card, bot.buttons()))
 }
 
 async fn reply(

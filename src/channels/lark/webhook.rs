@@ -25,10 +25,11 @@ use serde_json::json;
 use self::admission::Admitted;
 use self::refusal::Refusal;
 use super::bot::{LarkBot, LarkBots};
+use super::buttons;
 use super::event::{self, DecodeError, Opened, Receiver};
 use crate::base::limit::ellipsis;
 use crate::base::{BotName, Clock};
-use crate::envelope::{Arrival, Inlet, InletError, PressReply, Tone};
+use crate::envelope::{Arrival, Inlet, InletError};
 use crate::telemetry::Event;
 
 /// The answer to a press goes out after this at the latest; the platform waits three seconds,
@@ -125,21 +126,15 @@ impl Webhook {
     async fn press(&self, bot: &LarkBot, opened: Opened, headers: &HeaderMap) -> Response {
         let receiver = Receiver { bot: bot.name(), app_id: bot.app_id(), own: None };
         let press = event::decode_press(opened, receiver, admission::refresh_token(headers));
+        let press = buttons::judged(press, bot.buttons(), self.clock.now());
+        let takes_card = press.takes_card;
         let answer = tokio::time::timeout(PRESS_PATIENCE, self.inlet.press(press)).await;
-        // Both generations write a toast in the same place; they differ only in how they write
-        // cards.
-        let body = answer.map_or_else(|_late| json!({}), |reply| toast(&reply));
+        let body = answer.map_or_else(
+            |_late| json!({}),
+            |reply| buttons::answer(&reply, takes_card, bot.buttons()),
+        );
         (StatusCode::OK, Json(body)).into_response()
     }
-}
-
-fn toast(reply: &PressReply) -> serde_json::Value {
-    let kind = match reply.tone {
-        Tone::Info => "info",
-        Tone::Warning => "warning",
-        Tone::Error => "error",
-    };
-    json!({ "toast": { "type": kind, "content": reply.text } })
 }
 
 fn decode(

@@ -12,7 +12,7 @@ use super::super::testing::{
 };
 use super::*;
 use crate::base::{ManualClock, Timestamp, UserId, Verdict};
-use crate::envelope::{Press, Submitted};
+use crate::envelope::{Card, Press, PressReply, Submitted, Tone};
 
 const BODY_BYTES_MAX: usize = 1024 * 1024;
 
@@ -39,7 +39,8 @@ impl Inlet for FakeInlet {
         if is_slow {
             std::future::pending::<()>().await;
         }
-        PressReply { tone: Tone::Warning, text: "pressed".to_owned() }
+        let card = Box::new(Card::new("after".to_owned(), Vec::new()));
+        PressReply { tone: Tone::Warning, text: "pressed".to_owned(), card: Some(card) }
     }
 }
 
@@ -185,7 +186,7 @@ async fn every_recorded_event_is_acknowledged_encrypted_and_plain_once_it_is_sig
 }
 
 #[tokio::test]
-async fn a_press_of_either_generation_is_answered_with_a_toast() {
+async fn a_press_of_either_generation_is_answered_with_a_toast_and_of_the_second_with_a_card() {
     let bench = Bench::new();
     let old = event_file("105_card_v1_button.json");
     let new = event_file("094_card_button.json");
@@ -198,9 +199,16 @@ async fn a_press_of_either_generation_is_answered_with_a_toast() {
     ];
     for draft in drafts {
         let answer = bench.send(draft.request()).await;
-        let toast = json!({"toast": {"type": "warning", "content": "pressed"}});
-        assert_eq!((answer.status, answer.body), (200, toast));
-        assert_eq!(bench.pressed().len(), 1);
+        let pressed = bench.pressed().remove(0);
+        let toast = json!({"type": "warning", "content": "pressed"});
+        assert_eq!((answer.status, &answer.body["toast"]), (200, &toast));
+        assert_eq!(pressed.takes_card, pressed.event_type == "card.action.trigger");
+        let card = &answer.body["card"];
+        if pressed.takes_card {
+            assert_eq!((&card["type"], &card["data"]["schema"]), (&json!("raw"), &json!("2.0")));
+        } else {
+            assert!(card.is_null(), "a card of ours would be an error there");
+        }
     }
     let mut again = first_card(&old);
     again.headers.push(("X-Refresh-Token", "r".to_owned()));

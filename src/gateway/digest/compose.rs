@@ -110,7 +110,7 @@ impl Wording<'_> {
             let text = self.say(DigestSay::Ask { title: shown(&recipe.title) });
             blocks.push(Block::Button { label: text.clone(), press: ButtonPress::Ask { text } });
         }
-        Card { title: self.say(DigestSay::Title { when }), blocks }
+        Card::new(self.say(DigestSay::Title { when }), blocks)
     }
 
     fn section(self, section: &Section) -> String {

@@ -56,7 +56,7 @@ impl Inlet for Forgetful {
     }
 
     async fn press(&self, _press: Press) -> PressReply {
-        PressReply { tone: Tone::Info, text: String::new() }
+        PressReply { tone: Tone::Info, text: String::new(), card: None }
     }
 }
 

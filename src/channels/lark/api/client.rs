@@ -155,6 +155,19 @@ impl LarkApi {
         self.call_at(&call, Some(Key::Message(message.as_str().to_owned()))).await.map(drop)
     }
 
+    /// Puts what is said in the place of the card of an own message; the platform allows it for
+    /// fourteen days.
+    pub async fn change_card(&self, message: &MessageId, said: Said<'_>) -> Result<(), ApiError> {
+        let call = Call {
+            endpoint: Endpoint::ChangeCard,
+            method: Method::PATCH,
+            path: &["im", "v1", "messages", message.as_str()],
+            query: &[],
+            body: Some(json!({ "content": said.content() })),
+        };
+        self.call_at(&call, Some(Key::Message(message.as_str().to_owned()))).await.map(drop)
+    }
+
     /// Takes an own message back.
     pub async fn recall(&self, message: &MessageId) -> Result<(), ApiError> {
         let path = ["im", "v1", "messages", message.as_str()];

@@ -55,6 +55,8 @@ pub enum Endpoint {
     Reply,
     /// Replacing a message's text.
     Edit,
+    /// Replacing the card of a message.
+    ChangeCard,
     /// Taking a message back.
     Recall,
     /// Adding a reaction.
@@ -84,7 +86,13 @@ impl Endpoint {
     pub const fn writes(self) -> bool {
         matches!(
             self,
-            Self::Create | Self::Reply | Self::Edit | Self::Recall | Self::React | Self::Unreact
+            Self::Create
+                | Self::Reply
+                | Self::Edit
+                | Self::ChangeCard
+                | Self::Recall
+                | Self::React
+                | Self::Unreact
         )
     }
 
@@ -96,6 +104,7 @@ impl Endpoint {
             Self::Create => "create_message",
             Self::Reply => "reply_message",
             Self::Edit => "edit_message",
+            Self::ChangeCard => "change_card",
             Self::Recall => "recall_message",
             Self::React => "add_reaction",
             Self::Unreact => "remove_reaction",

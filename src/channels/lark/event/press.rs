@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use super::wire::{WireIds, loose};
 use super::{Opened, Receiver, SENDER_UNKNOWN, TYPE_CARD, relation};
 use crate::base::{ChatId, MessageId, Timestamp, UserId};
-use crate::envelope::{Channel, DedupKey, Press, Pressed};
+use crate::envelope::{Button, Channel, DedupKey, Press, Pressed};
 
 #[derive(Debug, Default, Deserialize)]
 struct WirePress {
@@ -67,7 +67,7 @@ where
     Ok(T::deserialize(Value::deserialize(input)?).unwrap_or_default())
 }
 
-/// Decodes a press. `refresh_token` is the header of the first generation that changes only after
+/// Decodes a press; what its button is, is found out in [`buttons`](super::super::buttons). `refresh_token` is the header of the first generation that changes only after
 /// a press was answered.
 pub(in crate::channels::lark) fn decode_press(
     opened: Opened,
@@ -75,6 +75,7 @@ pub(in crate::channels::lark) fn decode_press(
     refresh_token: Option<&str>,
 ) -> Press {
     let keys = keys(&opened, receiver, refresh_token);
+    let takes_card = opened.first_card.is_none();
     let wire = WirePress::deserialize(&opened.event).unwrap_or_default();
     let operator = &wire.operator;
     let own_tenant = opened.head.tenant_key.as_deref();
@@ -93,6 +94,8 @@ pub(in crate::channels::lark) fn decode_press(
         message: message.map(MessageId::new),
         host: wire.host.unwrap_or_default(),
         pressed: pressed(wire.action),
+        button: Button::Foreign,
+        takes_card,
     }
 }
 
