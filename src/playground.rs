@@ -3,8 +3,8 @@
 //! It speaks the platform's HTTP API as strictly as the platform does, pushes events as the
 //! platform does (encrypted, signed, in order per chat, repeated on the ladder), and shows what a
 //! person would see. Its wire code is its own: it shares nothing with the Lark channel, so that
-//! the two check each other. Not simulated: cards of schema 1.0, card entities, files of bots,
-//! user tokens, what bots say to each other (a bot's message is pushed to nobody).
+//! the two check each other. Not simulated: cards of schema 1.0, files of bots, user tokens, what
+//! bots say to each other (a bot's message is pushed to nobody).
 //!
 //! Invariants: time is the simulator's clock alone (except how long a peer may take); everything
 //! random follows from one seed; ids of people and chats follow from their aliases; the state's
@@ -36,6 +36,7 @@
 //! | `POST /say` | [`Say`] | a user says something; `{message_id}` |
 //! | `POST /send` | [`Sent`] | a user sends a file; `{message_id, key}` |
 //! | `GET /messages/{id}/answers` | | the bots' visible answers |
+//! | `GET /messages/{id}/states` | | what people saw of a bot's message; [`SeenState`]s |
 //! | `POST /messages/{id}/duplicate` | `{times?, event_id?: same or new}` | delivers it again, all at once |
 //! | `POST /messages/{id}/recall` | | its sender takes it back |
 //! | `POST /messages/{id}/reactions` | `{user, emoji}` | a user reacts |
@@ -53,6 +54,7 @@
 mod amend;
 mod callbacks;
 mod card;
+mod cardkit;
 mod contact;
 mod content;
 mod control;
@@ -90,16 +92,17 @@ pub use limits::{LIMITS, Limit, PUSH_LADDER, QUICK_LADDER};
 pub use people::{PlaygroundError, Say};
 pub use push::{PushKind, PushRecord};
 pub use resources::Sent;
-pub use seen::{SeenMessage, SeenReaction};
+pub use seen::{SeenMessage, SeenReaction, SeenState};
 pub use settings::{
     AppSettings, ClientConfig, FragmentOrder, GroupMessages, LongConnection, Settings, Transport,
 };
 pub use socket::{Break, Connection};
 pub use state::CallRecord;
 pub use switches::{
-    AtAllDelivery, AtAllEntry, BotSender, ErrorStatus, FirstCards, ForwardResources, FragmentSize,
-    OwnReactions, PongPayload, PressFrames, RateLimits, RetryEventId, RetrySignature, SocketAcks,
-    SocketEnd, SocketRetries, Switches, UuidRepeat, UuidScope,
+    AtAllDelivery, AtAllEntry, BotSender, CardRate, CardUuidRepeat, ErrorStatus, FirstCards,
+    ForwardResources, FragmentSize, FullUpdate, LateStream, OwnReactions, PongPayload, PressFrames,
+    RateLimits, RetryEventId, RetrySignature, SocketAcks, SocketEnd, SocketRetries,
+    StreamingAnswers, Switches, UuidRepeat, UuidScope,
 };
 pub use verbs::{Handshake, RawPush};
 pub use world::{Chat, ChatKind, User};

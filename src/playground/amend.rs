@@ -8,10 +8,12 @@ use axum::http::HeaderMap;
 use axum::response::Response;
 
 use super::card;
+use super::cardkit;
 use super::content;
 use super::limits::{CARD_LIFE, EDITS, MESSAGE_PER_SECOND};
 use super::refusal::{Refusal, success};
 use super::request;
+use super::seen;
 use super::send::{business_rate, check_length, gateway_rate, may_speak};
 use super::state::{Shared, State};
 use super::tokens::{caller, done};
@@ -37,7 +39,7 @@ pub(crate) async fn edit(
         return Err(Refusal::recalled_target());
     }
     may_speak(&state, &chat, &app_id)?;
-    if message.sender != Actor::App(app_id) {
+    if message.sender != Actor::App(app_id.clone()) {
         return Err(Refusal::new(230_071, "The operator is not the sender of the message."));
     }
     let editable = ["text", "post"];
@@ -55,7 +57,7 @@ pub(crate) async fn edit(
     }
     check_length(msg_type, body.len())?;
     business_rate(&mut state, MESSAGE_PER_SECOND, &message_id, now_ms)?;
-    let received = content::read(&state.world, &chat, msg_type, text)?;
+    let received = content::read(state.author(&app_id), &chat, msg_type, text)?;
     if let Some(message) = state.world.messages.get_mut(&message_id) {
         msg_type.clone_into(&mut message.msg_type);
         message.content = received.content;
@@ -64,6 +66,7 @@ pub(crate) async fn edit(
         message.edits += 1;
         message.updated_ms = now_ms;
     }
+    seen::note(&mut state.world, &message_id, now_ms);
     let (message, _) = find(&state, &message_id)?;
     let object = wire::message_object(&state.world, &message);
     drop(state);
@@ -89,7 +92,7 @@ pub(crate) async fn change_card(
         return Err(Refusal::recalled_target());
     }
     may_speak(&state, &chat, &app_id)?;
-    if message.sender != Actor::App(app_id) {
+    if message.sender != Actor::App(app_id.clone()) {
         return Err(Refusal::new(230_071, "The operator is not the sender of the message."));
     }
     let Some(old) = &message.card else {
@@ -103,7 +106,7 @@ pub(crate) async fn change_card(
     if let Some(refusal) = card::update_refused(old) {
         return Err(refusal);
     }
-    let received = content::read(&state.world, &chat, "interactive", text)?;
+    let received = content::read(state.author(&app_id), &chat, "interactive", text)?;
     replace_card(&mut state, &message_id, received, now_ms);
     drop(state);
     shared.changed();
@@ -117,6 +120,11 @@ pub(crate) fn replace_card(
     received: content::Received,
     now_ms: u64,
 ) {
+    let card_id = state.world.messages.get(message_id).and_then(|message| message.card_id.clone());
+    if let (Some(card_id), Some(card)) = (card_id, &received.card) {
+        cardkit::replace(state, &card_id, card.clone(), now_ms);
+        return;
+    }
     if let Some(message) = state.world.messages.get_mut(message_id) {
         message.content = received.content;
         message.card = received.card;
@@ -124,6 +132,7 @@ pub(crate) fn replace_card(
         message.edits += 1;
         message.updated_ms = now_ms;
     }
+    seen::note(&mut state.world, message_id, now_ms);
 }
 
 /// `DELETE /open-apis/im/v1/messages/:message_id`: own messages, within the tenant's window.
@@ -154,6 +163,7 @@ pub(crate) async fn recall(
         message.recalled = true;
         message.updated_ms = now_ms;
     }
+    seen::note(&mut state.world, &message_id, now_ms);
     drop(state);
     shared.changed();
     Ok(done())

@@ -6,7 +6,7 @@ mod check;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-pub(crate) use check::{check, update_refused};
+pub(crate) use check::{Author, check, parse, update_refused};
 
 /// A button of a card as people see it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -38,6 +38,8 @@ pub struct SeenCard {
     pub texts: Vec<String>,
     /// Its buttons in order.
     pub buttons: Vec<SeenButton>,
+    /// Whether its texts are still being streamed.
+    pub streaming: bool,
     /// The whole card as it was sent.
     pub json: Value,
 }
@@ -125,6 +127,7 @@ pub(crate) fn seen(card: &Value) -> SeenCard {
         template: string(card, "/header/template").to_owned(),
         texts: texts.collect(),
         buttons: buttons.enumerate().map(|(index, element)| button(index, element)).collect(),
+        streaming: card.pointer("/config/streaming_mode") == Some(&Value::Bool(true)),
         json: card.clone(),
     }
 }

@@ -6,7 +6,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::card;
+use super::card::{self, Author};
 use super::refusal::Refusal;
 use super::world::{Chat, Mention, World};
 
@@ -24,18 +24,28 @@ pub(crate) struct Received {
     pub(crate) mentions_all: bool,
     /// The card as it was sent.
     pub(crate) card: Option<Value>,
+    /// The entity that it is made of.
+    pub(crate) card_id: Option<String>,
 }
 
 /// Reads the `content` of a send, reply or edit into `chat`.
 pub(crate) fn read(
-    world: &World,
+    author: Author<'_>,
     chat: &Chat,
     msg_type: &str,
     content: &str,
 ) -> Result<Received, Refusal> {
     if msg_type == "interactive" {
-        return card::check(world, content).map(read_card);
+        let card = card::parse(content).map_err(|flaw| flaw.in_message())?;
+        if matches!(card.get("type").and_then(Value::as_str), Some("template" | "card")) {
+            return Err(Refusal::parameter(
+                "templates are not simulated, and entities cannot be here",
+            ));
+        }
+        card::check(author, &card).map_err(|flaw| flaw.in_message())?;
+        return Ok(read_card(card));
     }
+    let world = author.world;
     let value: Value = serde_json::from_str(content).map_err(|error| {
         Refusal::parameter(format!("content is not a string in json format: {error}"))
     })?;
@@ -60,16 +70,24 @@ pub(crate) fn read(
         mentions: reader.mentions,
         mentions_all: reader.mentions_all,
         card: None,
+        card_id: None,
     })
 }
 
-fn read_card(card: Value) -> Received {
+/// A card in the received form.
+pub(crate) fn read_card(card: Value) -> Received {
     Received {
         content: card::flattened(&card).to_string(),
         mentions: Vec::new(),
-        mentions_all: card.to_string().contains("<at id=all>"),
+        mentions_all: mentions_all(&card),
         card: Some(card),
+        card_id: None,
     }
+}
+
+/// Whether a card mentions everyone.
+pub(crate) fn mentions_all(card: &Value) -> bool {
+    card.to_string().contains("<at id=all>")
 }
 
 struct Reader<'world> {

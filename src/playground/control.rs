@@ -39,6 +39,7 @@ pub(crate) fn router() -> Router<Arc<Shared>> {
         .route("/chats/{chat}", axum::routing::patch(world::change_chat))
         .route("/chats/{chat}/messages", get(world::messages))
         .route("/messages/{message}/answers", get(world::answers))
+        .route("/messages/{message}/states", get(world::states))
         .route("/messages/{message}/duplicate", post(action::duplicate))
         .route("/messages/{message}/recall", post(action::recall))
         .route("/messages/{message}/reactions", post(action::react))

@@ -53,6 +53,24 @@ pub enum Endpoint {
     Chat,
     /// `GET /open-apis/im/v1/messages/:id/resources/:key`
     Resource,
+    /// `POST /open-apis/cardkit/v1/cards`
+    CardCreate,
+    /// `PUT /open-apis/cardkit/v1/cards/:card_id`
+    CardUpdate,
+    /// `PATCH /open-apis/cardkit/v1/cards/:card_id/settings`
+    CardSettings,
+    /// `POST /open-apis/cardkit/v1/cards/:card_id/batch_update`
+    CardBatch,
+    /// `POST /open-apis/cardkit/v1/cards/:card_id/elements`
+    ElementAdd,
+    /// `PUT /open-apis/cardkit/v1/cards/:card_id/elements/:element_id`
+    ElementUpdate,
+    /// `PATCH /open-apis/cardkit/v1/cards/:card_id/elements/:element_id`
+    ElementPatch,
+    /// `DELETE /open-apis/cardkit/v1/cards/:card_id/elements/:element_id`
+    ElementDelete,
+    /// `PUT /open-apis/cardkit/v1/cards/:card_id/elements/:element_id/content`
+    ElementContent,
     /// Anything else under `/open-apis`.
     Unknown,
 }
@@ -85,6 +103,7 @@ impl Endpoint {
             ("GET", ["contact", "v3", "group", "member_belong"]) => Self::UserGroups,
             ("GET", ["im", "v1", "chats", _]) => Self::Chat,
             ("GET", ["im", "v1", "messages", _, "resources", _]) => Self::Resource,
+            (method, ["cardkit", "v1", "cards", rest @ ..]) => Self::of_entity(method, rest),
             _ => Self::Unknown,
         })
     }
@@ -92,6 +111,38 @@ impl Endpoint {
     /// Whether it is a call; else it is something on a connection that is open.
     fn is_call(self) -> bool {
         !matches!(self, Self::Event | Self::Ping)
+    }
+
+    fn of_entity(method: &str, rest: &[&str]) -> Self {
+        match (method, rest) {
+            ("POST", []) => Self::CardCreate,
+            ("PUT", [_]) => Self::CardUpdate,
+            ("PATCH", [_, "settings"]) => Self::CardSettings,
+            ("POST", [_, "batch_update"]) => Self::CardBatch,
+            ("POST", [_, "elements"]) => Self::ElementAdd,
+            ("PUT", [_, "elements", _]) => Self::ElementUpdate,
+            ("PATCH", [_, "elements", _]) => Self::ElementPatch,
+            ("DELETE", [_, "elements", _]) => Self::ElementDelete,
+            ("PUT", [_, "elements", _, "content"]) => Self::ElementContent,
+            _ => Self::Unknown,
+        }
+    }
+
+    /// Whether its calls carry a `uuid` or a `sequence`.
+    pub(crate) fn is_marked(self) -> bool {
+        matches!(
+            self,
+            Self::Send
+                | Self::Reply
+                | Self::CardUpdate
+                | Self::CardSettings
+                | Self::CardBatch
+                | Self::ElementAdd
+                | Self::ElementUpdate
+                | Self::ElementPatch
+                | Self::ElementDelete
+                | Self::ElementContent
+        )
     }
 }
 

@@ -15,7 +15,7 @@ use super::faults::{Endpoint, FaultRule};
 use super::people::{self, PlaygroundError, Say};
 use super::push::{self, PushRecord};
 use super::resources::{self, Sent};
-use super::seen::{self, SeenMessage};
+use super::seen::{self, SeenMessage, SeenState};
 use super::server;
 use super::settings::{AppSettings, Settings};
 use super::socket as long_connection;
@@ -280,6 +280,11 @@ impl Playground {
         let state = self.shared.lock();
         let message = state.world.messages.get(message_id)?;
         Some(seen::seen(&state.world, message))
+    }
+
+    /// What people saw of a bot's message, from its arrival on: a state for each change.
+    pub fn states(&self, message_id: &str) -> Vec<SeenState> {
+        self.shared.lock().world.states.get(message_id).cloned().unwrap_or_default()
     }
 
     /// The bots' visible answers to a message. Edits add nothing; recalled answers are not there.

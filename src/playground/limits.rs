@@ -71,6 +71,12 @@ limits! {
     CARD_ELEMENTS            = 200,         "components of a card",     "6",     230_099;
     CARD_DEPTH               = 5,           "components in each other", "6",     230_099;
     CARD_ID_CHARS            = 20,          "characters of an id",      "6.1",   230_099;
+    ENTITY_BYTES             = 30 * 1024,   "bytes of a card entity",   "6.1",   200_860;
+    ENTITY_LIFE              = 14 * 86_400, "s of a card entity",       "6.1",   200_750;
+    ENTITY_PER_SECOND        = 10,          "changes of a card entity", "5.3",   99_991_400;
+    ENTITY_UUID_CHARS        = 64,          "characters",               "6.1",   99_992_402;
+    SEQUENCE                 = 2_147_483_647, "the last sequence",      "6.1",   99_992_402;
+    STREAM_LIFE              = 600,         "s since it was opened",    "6.1",   200_850;
 }
 
 /// The waits before the retries of a push, on the simulator's clock (1.6).

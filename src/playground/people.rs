@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::cardkit;
 use super::push::{About, enqueue};
 use super::reactions::known_emoji;
 use super::resources::{FORWARD_CONTENT, hold};
@@ -146,6 +147,10 @@ pub(crate) fn say(shared: &Arc<Shared>, say: &Say) -> Result<String, PlaygroundE
     if let Some(unknown) = say.forwards.iter().find(|id| !state.world.messages.contains_key(*id)) {
         return Err(PlaygroundError::NoMessage(unknown.clone()));
     }
+    let forwarded = say.forwards.iter().filter_map(|id| state.world.messages.get(id));
+    if forwarded.into_iter().any(|message| cardkit::streams(&state.world, message)) {
+        return Err(PlaygroundError::Bad("a card that is streaming is not forwarded".to_owned()));
+    }
     let message = compose(state, say, &chat, &user.open_id, shared.now_ms())?;
     let message_id = message.message_id.clone();
     state.world.insert(message.clone());
@@ -206,6 +211,7 @@ fn compose(
         msg_type: say.msg_type.clone().unwrap_or_else(|| "text".to_owned()),
         content,
         card: None,
+        card_id: None,
         mentions,
         mentions_all,
         root_id,

@@ -87,6 +87,7 @@ fn copy(state: &mut State, original: &Message, upper: &str) {
     state.world.insert(Message {
         message_id: message_id.clone(),
         upper_id: Some(upper.to_owned()),
+        card_id: None,
         parent_id: None,
         root_id: None,
         thread_id: None,

@@ -12,6 +12,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use serde_json::{Map, Value};
 
+use super::cardkit;
 use super::content;
 use super::limits::{
     API_PER_MINUTE, API_PER_SECOND, CARD_BYTES, CHAT_PER_SECOND, Limit, POST_BYTES, TEXT_BYTES,
@@ -19,6 +20,7 @@ use super::limits::{
 };
 use super::refusal::{Refusal, success};
 use super::request::{self, Query};
+use super::seen;
 use super::state::{Shared, State, UuidState};
 use super::switches::{RateLimits, UuidRepeat, UuidScope};
 use super::tokens::caller;
@@ -257,7 +259,12 @@ fn finish(shared: &Arc<Shared>, order: &Order) -> Result<Value, Refusal> {
     }
     let message = made?;
     let object = wire::message_object(&state.world, &message);
+    let message_id = message.message_id.clone();
+    if let Some(card_id) = &message.card_id {
+        cardkit::link(&mut state.world, card_id, &message_id);
+    }
     state.world.insert(message);
+    seen::note(&mut state.world, &message_id, now_ms);
     drop(state);
     shared.changed();
     Ok(object)
@@ -278,7 +285,13 @@ fn create(state: &mut State, order: &Order, now_ms: u64) -> Result<Message, Refu
         return Err(refusal.with_status(StatusCode::INTERNAL_SERVER_ERROR));
     }
     check_length(&order.msg_type, order.request_bytes)?;
-    let received = content::read(&state.world, &chat, &order.msg_type, &order.content)?;
+    let received = match cardkit::named(&order.msg_type, &order.content) {
+        Some(card_id) => cardkit::take(state, &card_id, &order.app_id, now_ms)?,
+        None => {
+            let author = state.author(&order.app_id);
+            content::read(author, &chat, &order.msg_type, &order.content)?
+        }
+    };
     let thread_id = match (&order.target, &parent) {
         (Target::Message { in_thread, .. }, Some(parent)) => {
             thread_of(state, &chat, parent, *in_thread)?
@@ -295,6 +308,7 @@ fn create(state: &mut State, order: &Order, now_ms: u64) -> Result<Message, Refu
         msg_type: order.msg_type.clone(),
         content: received.content,
         card: received.card,
+        card_id: received.card_id,
         mentions: received.mentions,
         mentions_all: received.mentions_all,
         root_id: parent.as_ref().map(root),

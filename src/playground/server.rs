@@ -11,7 +11,7 @@ use axum::body::{Body, to_bytes};
 use axum::http::{HeaderValue, Request, Response, StatusCode};
 use axum::middleware::from_fn;
 use axum::response::IntoResponse;
-use axum::routing::{delete, get, post};
+use axum::routing::{delete, get, patch, post, put};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -26,7 +26,9 @@ use super::send::Slow;
 use super::socket::Refused;
 use super::state::{CallRecord, Shared};
 use super::switches::ErrorStatus;
-use super::{amend, contact, control, reactions, read, resources, send, socket, tokens, web};
+use super::{
+    amend, cardkit, contact, control, reactions, read, resources, send, socket, tokens, web,
+};
 
 /// The largest request body that is read at all.
 const BODY_BYTES_MAX: usize = 4 << 20;
@@ -75,6 +77,7 @@ pub(crate) fn router(shared: Arc<Shared>) -> Router {
             "/open-apis/im/v1/messages/{message_id}/resources/{file_key}",
             get(resources::download),
         )
+        .merge(card_entities())
         .nest("/sim/v1", control::router().layer(from_fn(web::guard::known_host_only)))
         .merge(socket::router())
         .merge(web::router())
@@ -82,6 +85,26 @@ pub(crate) fn router(shared: Arc<Shared>) -> Router {
         .method_not_allowed_fallback(async || Refusal::path_unknown())
         .layer(axum::extract::DefaultBodyLimit::max(BODY_BYTES_MAX))
         .with_state(shared)
+}
+
+fn card_entities() -> Router<Arc<Shared>> {
+    const CARDS: &str = "/open-apis/cardkit/v1/cards";
+    Router::new()
+        .route(CARDS, post(cardkit::create))
+        .route(&format!("{CARDS}/{{card_id}}"), put(cardkit::update))
+        .route(&format!("{CARDS}/{{card_id}}/settings"), patch(cardkit::settings))
+        .route(&format!("{CARDS}/{{card_id}}/batch_update"), post(cardkit::batch))
+        .route(&format!("{CARDS}/{{card_id}}/elements"), post(cardkit::add))
+        .route(
+            &format!("{CARDS}/{{card_id}}/elements/{{element_id}}"),
+            put(cardkit::replace_element)
+                .patch(cardkit::patch_element)
+                .delete(cardkit::delete_element),
+        )
+        .route(
+            &format!("{CARDS}/{{card_id}}/elements/{{element_id}}/content"),
+            put(cardkit::content),
+        )
 }
 
 /// Takes connections until the playground stops.
@@ -134,7 +157,7 @@ async fn answer(
         let fault = state.faults.draw(endpoint, &mut state.dice);
         (fault, state.dice.hex())
     };
-    let (uuid, request) = with_uuid(endpoint, request).await;
+    let ((uuid, sequence), request) = marked(endpoint, request).await;
     let began = shared.clock.base_now();
     let mut call = CallRecord {
         at_ms: shared.now_ms(),
@@ -143,6 +166,7 @@ async fn answer(
         endpoint,
         path,
         uuid,
+        sequence,
         status: 0,
         code: 0,
         fault: fault.is_some(),
@@ -210,16 +234,21 @@ async fn run(router: Router, request: Request<Body>) -> Response<Body> {
     }
 }
 
-/// The `uuid` in the body of a send, and the request as it was.
-async fn with_uuid(endpoint: Endpoint, request: Request<Body>) -> (Option<String>, Request<Body>) {
-    if !matches!(endpoint, Endpoint::Send | Endpoint::Reply) {
-        return (None, request);
+/// The `uuid` and the `sequence` in the body of a call, and the request as it was.
+async fn marked(
+    endpoint: Endpoint,
+    request: Request<Body>,
+) -> ((Option<String>, Option<i64>), Request<Body>) {
+    if !endpoint.is_marked() {
+        return ((None, None), request);
     }
     let (head, body) = request.into_parts();
     let body = to_bytes(body, BODY_BYTES_MAX).await.unwrap_or_default();
     let fields: Option<Value> = serde_json::from_slice(&body).ok();
-    let uuid = fields.as_ref().and_then(|fields| fields.get("uuid")).and_then(Value::as_str);
-    (uuid.map(str::to_owned), Request::from_parts(head, Body::from(body)))
+    let field = |name: &str| fields.as_ref().and_then(|fields| fields.get(name));
+    let uuid = field("uuid").and_then(Value::as_str).map(str::to_owned);
+    let sequence = field("sequence").and_then(Value::as_i64);
+    ((uuid, sequence), Request::from_parts(head, Body::from(body)))
 }
 
 fn garbled(status: u16, body: String) -> Response<Body> {

@@ -10,6 +10,8 @@ use std::time::Duration;
 use serde::Serialize;
 use tokio::sync::{Semaphore, watch};
 
+use super::card::Author;
+use super::cardkit;
 use super::dice::Dice;
 use super::faults::{Endpoint, FaultTable};
 use super::push::{Delivery, PushRecord, Retry};
@@ -40,8 +42,10 @@ pub struct CallRecord {
     pub endpoint: Endpoint,
     /// The path with its query.
     pub path: String,
-    /// The `uuid` of a send or reply.
+    /// The `uuid` of a send, a reply, or a change of a card entity.
     pub uuid: Option<String>,
+    /// The `sequence` of a change of a card entity.
+    pub sequence: Option<i64>,
     /// The HTTP status of the answer; 0: the connection was closed without one.
     pub status: u16,
     /// The platform's code; 0: success (or the answer was garbled).
@@ -104,6 +108,11 @@ impl State {
             calls: VecDeque::new(),
             read: HashMap::new(),
         }
+    }
+
+    /// An app as the sender of a message.
+    pub(crate) fn author<'state>(&'state self, app_id: &'state str) -> Author<'state> {
+        Author { world: &self.world, switches: self.switches, app_id }
     }
 
     pub(crate) fn record_push(&mut self, record: PushRecord) {
@@ -194,8 +203,11 @@ impl Shared {
         }
     }
 
+    /// Everything, as it is at this moment: streams whose time is over are closed.
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        cardkit::settle(&mut state.world, self.now_ms());
+        state
     }
 
     pub(crate) fn surroundings(&self) -> MutexGuard<'_, Surroundings> {

@@ -99,6 +99,16 @@ switches! {
     fragment_size: FragmentSize,
     /// What a pong carries.
     pong_payload: PongPayload,
+    /// Whether the limit of ten changes a second holds for a card entity that is streaming.
+    card_rate: CardRate,
+    /// How a text is answered that comes after a stream has closed itself.
+    late_stream: LateStream,
+    /// How the repeat of a `uuid` on a card entity is answered.
+    card_uuid_repeat: CardUuidRepeat,
+    /// Whether a new card in the place of an entity's decides about streaming.
+    full_update: FullUpdate,
+    /// What becomes of a card in the answer to a press while the pressed one is streaming.
+    streaming_answers: StreamingAnswers,
 }
 
 switch!(
@@ -297,6 +307,60 @@ switch!(
         Changes,
         /// It always carries it.
         Always,
+    }
+);
+switch!(
+    /// Whether ten changes a second are the most also while a card entity is streaming
+    /// (section 11, question 5).
+    CardRate {
+        /// They are.
+        #[default]
+        Always,
+        /// There is no limit meanwhile.
+        NotStreaming,
+    }
+);
+switch!(
+    /// How a text is answered that comes after a stream has closed itself (section 6.1).
+    LateStream {
+        /// Refused as late (200850).
+        #[default]
+        TimedOut,
+        /// Refused as if it had been closed by the app (300309).
+        Closed,
+        /// As a success, without any effect.
+        Ignored,
+    }
+);
+switch!(
+    /// How the repeat of a `uuid` on a card entity is answered (section 6.1).
+    CardUuidRepeat {
+        /// As a success; nothing is done again.
+        #[default]
+        Done,
+        /// With an error (200770).
+        Conflict,
+    }
+);
+switch!(
+    /// Whether a new card in the place of an entity's decides about streaming (section 6.1).
+    FullUpdate {
+        /// As its `streaming_mode` says; without one streaming ends.
+        #[default]
+        Decides,
+        /// Streaming goes on, or stays off, as it was.
+        Keeps,
+    }
+);
+switch!(
+    /// What becomes of a card in the answer to a press while the pressed one is streaming
+    /// (section 6.1).
+    StreamingAnswers {
+        /// Nothing; whoever pressed sees the toast.
+        #[default]
+        Ignored,
+        /// Whoever pressed sees an error (200810).
+        Error,
     }
 );
 

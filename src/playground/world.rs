@@ -3,11 +3,13 @@
 //! Plain data and look-ups. Who may do what is decided by the endpoints; what is pushed, by
 //! `push`. A user or chat is found by its alias (`u1`) or by its platform id (`ou_…`, `oc_…`).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
+use super::cardkit::Entity;
 use super::dice::stable_hex;
+use super::seen::SeenState;
 use super::settings::{AppSettings, GroupMessages, LongConnection, Transport};
 
 /// How many messages one playground keeps; beyond that nobody may speak.
@@ -203,6 +205,8 @@ pub(crate) struct Message {
     pub(crate) content: String,
     /// The card of an interactive message as it was sent.
     pub(crate) card: Option<serde_json::Value>,
+    /// The card entity that it shows.
+    pub(crate) card_id: Option<String>,
     pub(crate) mentions: Vec<Mention>,
     pub(crate) mentions_all: bool,
     pub(crate) root_id: Option<String>,
@@ -240,6 +244,12 @@ pub(crate) struct World {
     pub(crate) held: BTreeMap<String, Vec<String>>,
     /// Uploads by their keys.
     pub(crate) uploads: BTreeMap<String, Upload>,
+    /// Card entities by their ids.
+    pub(crate) entities: BTreeMap<String, Entity>,
+    /// When streams close themselves, and whose.
+    pub(crate) streams: BTreeSet<(u64, String)>,
+    /// What people saw of each message of a bot, in the order of time.
+    pub(crate) states: std::collections::HashMap<String, Vec<SeenState>>,
 }
 
 impl World {

@@ -6,6 +6,8 @@ mod api;
 #[cfg(test)]
 mod callbacks;
 #[cfg(test)]
+mod cardkit;
+#[cfg(test)]
 mod cards;
 #[cfg(test)]
 mod contact;

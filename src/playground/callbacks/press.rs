@@ -7,16 +7,20 @@ use serde_json::{Value, json};
 use super::{CardPress, PressOutcome};
 use crate::playground::amend::replace_card;
 use crate::playground::card::{self, CardButton};
+use crate::playground::cardkit;
 use crate::playground::content;
 use crate::playground::limits::CARD_LIFE;
 use crate::playground::people::PlaygroundError;
 use crate::playground::state::Shared;
+use crate::playground::switches::StreamingAnswers;
 use crate::playground::world::Actor;
 
 /// The answer holds a card that cannot be shown.
 const BAD_CARD: u32 = 200_673;
 /// A card of schema 2.0 was answered with one of 1.0.
 const OLD_CARD: u32 = 200_830;
+/// The card is being streamed, and the answer holds one.
+const STREAMING: u32 = 200_810;
 
 /// Fills in what the client knows of a button: chat, app, tag, value and name.
 pub(super) fn fill(
@@ -70,7 +74,15 @@ pub(super) fn show(shared: &Arc<Shared>, message_id: &str, outcome: &mut PressOu
     let Some(chat) = state.world.chat(&message.chat_id).cloned() else {
         return;
     };
-    if message.card.is_none() {
+    let (Some(_), Actor::App(app_id)) = (&message.card, &message.sender) else {
+        return;
+    };
+    let app_id = app_id.clone();
+    if cardkit::streams(&state.world, message) {
+        if state.switches.streaming_answers == StreamingAnswers::Error {
+            outcome.client_error = STREAMING;
+            outcome.toast = None;
+        }
         return;
     }
     let data = new.get("data").unwrap_or(&Value::Null);
@@ -78,7 +90,7 @@ pub(super) fn show(shared: &Arc<Shared>, message_id: &str, outcome: &mut PressOu
     let error = if is_raw && data.is_object() && data.get("schema").is_none() {
         OLD_CARD
     } else {
-        match content::read(&state.world, &chat, "interactive", &data.to_string()) {
+        match content::read(state.author(&app_id), &chat, "interactive", &data.to_string()) {
             Ok(received) if is_raw => {
                 replace_card(&mut state, message_id, received, shared.now_ms());
                 outcome.replaced = true;

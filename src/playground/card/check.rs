@@ -14,10 +14,13 @@ use crate::playground::limits::{
     CARD_TABLES, Limit,
 };
 use crate::playground::refusal::Refusal;
+use crate::playground::switches::Switches;
 use crate::playground::world::World;
 
 /// The card cannot be built; which way stands in the sentence.
 const NOT_BUILT: i64 = 230_099;
+/// The card of an entity cannot be built.
+const BAD_ENTITY: i64 = 200_220;
 const TOO_MUCH: i64 = 11_310;
 const NO_PERSON: i64 = 100_290;
 const NO_IMAGE: i64 = 200_570;
@@ -27,6 +30,8 @@ const TABLE_ROWS: i64 = 200_914;
 const TABLE_COLUMNS: i64 = 200_915;
 const SAME_ID: i64 = 300_301;
 const NOT_SHARED: i64 = 300_302;
+const OLD_SCHEMA: i64 = 300_303;
+const TOO_MANY: i64 = 300_305;
 
 const COLOURS: [&str; 13] = [
     "blue",
@@ -44,6 +49,19 @@ const COLOURS: [&str; 13] = [
     "default",
 ];
 const CARD: &[&str] = &["schema", "config", "card_link", "header", "body"];
+const CONFIG: &[&str] = &[
+    "streaming_mode",
+    "streaming_config",
+    "summary",
+    "locales",
+    "enable_forward",
+    "update_multi",
+    "width_mode",
+    "use_custom_translation",
+    "enable_forward_interaction",
+    "style",
+];
+const STREAMING: &[&str] = &["print_frequency_ms", "print_step", "print_strategy"];
 const HEADER: &[&str] =
     &["title", "subtitle", "text_tag_list", "i18n_text_tag_list", "template", "icon", "padding"];
 const BODY: &[&str] = &[
@@ -135,32 +153,66 @@ const TAGS: &[(&str, &[&str])] = &[
 /// Tags of schema 1.0 that 2.0 has no more.
 const OLD_TAGS: [&str; 2] = ["action", "note"];
 
-fn refused(code: i64, why: impl std::fmt::Display) -> Refusal {
-    let sentence = format!("Failed to create card content, ext=ErrCode: {code}; ErrMsg: {why}; ");
-    Refusal::new(NOT_BUILT, sentence)
+/// What is wrong with a card. Messages and card entities say it under different codes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Flaw {
+    /// What stands behind `ErrCode`.
+    code: i64,
+    /// The code of a call that makes or changes an entity.
+    entity: i64,
+    why: String,
 }
 
-fn within(limit: Limit, count: usize, code: i64, what: &str) -> Result<(), Refusal> {
+impl Flaw {
+    /// As the sending of a message says it.
+    pub(crate) fn in_message(&self) -> Refusal {
+        let Self { code, why, .. } = self;
+        let sentence =
+            format!("Failed to create card content, ext=ErrCode: {code}; ErrMsg: {why}; ");
+        Refusal::new(NOT_BUILT, sentence)
+    }
+
+    /// As the calls on card entities say it.
+    pub(crate) fn in_entity(&self) -> Refusal {
+        Refusal::new(self.entity, format!("ErrCode: {}; ErrMsg: {}; ", self.code, self.why))
+    }
+}
+
+fn refused(code: i64, why: impl std::fmt::Display) -> Flaw {
+    let entity = if matches!(code, SAME_ID | NOT_SHARED) { code } else { BAD_ENTITY };
+    Flaw { code, entity, why: why.to_string() }
+}
+
+fn within(limit: Limit, count: usize, code: i64, what: &str) -> Result<(), Flaw> {
     if limit.refuses(count) {
         return Err(refused(code, format!("{what} over limit {}", limit.most)));
     }
     Ok(())
 }
 
-/// The card in the `content` of a message.
-pub(crate) fn check(world: &World, content: &str) -> Result<Value, Refusal> {
-    let parsed = serde_json::from_str::<Value>(content);
-    let card =
-        parsed.map_err(|error| refused(NOT_PARSED, format!("parse card json err: {error}")))?;
-    if matches!(string(&card, "/type"), "template" | "card") {
-        return Err(Refusal::parameter("templates and card entities are not simulated"));
+/// Who sends a card, and the world that decides about it.
+#[derive(Clone, Copy)]
+pub(crate) struct Author<'world> {
+    pub(crate) world: &'world World,
+    pub(crate) switches: Switches,
+    pub(crate) app_id: &'world str,
+}
+
+/// The JSON of a card.
+pub(crate) fn parse(text: &str) -> Result<Value, Flaw> {
+    serde_json::from_str(text)
+        .map_err(|error| refused(NOT_PARSED, format!("parse card json err: {error}")))
+}
+
+/// Whether a card can be shown.
+pub(crate) fn check(author: Author<'_>, card: &Value) -> Result<(), Flaw> {
+    if string(card, "/schema") != "2.0" {
+        let why = "only schema 2.0 is simulated by this playground";
+        return Err(Flaw { entity: OLD_SCHEMA, ..refused(NOT_PARSED, why) });
     }
-    if string(&card, "/schema") != "2.0" {
-        return Err(refused(NOT_PARSED, "only schema 2.0 is simulated by this playground"));
-    }
-    known_only(&card, "card", CARD, &[])?;
-    if card.pointer("/config/update_multi") == Some(&Value::Bool(false)) {
-        return Err(refused(NOT_SHARED, "update_multi can only be true"));
+    known_only(card, "card", CARD, &[])?;
+    if let Some(config) = card.get("config") {
+        check_config(config)?;
     }
     if let Some(header) = card.get("header") {
         check_header(header)?;
@@ -170,21 +222,40 @@ pub(crate) fn check(world: &World, content: &str) -> Result<Value, Refusal> {
     let Some(Value::Array(elements)) = body.get("elements") else {
         return Err(refused(NOT_PARSED, "body has no elements"));
     };
-    within(CARD_ELEMENTS, tagged(body), TOO_MUCH, "element exceeds the limit: elements")?;
-    let mut checker = Checker { world, ids: BTreeSet::new(), markdown_tables: 0, tables: 0 };
-    for element in elements {
-        checker.element(element, 1)?;
+    within(CARD_ELEMENTS, tagged(body), TOO_MUCH, "element exceeds the limit: elements")
+        .map_err(|flaw| Flaw { entity: TOO_MANY, ..flaw })?;
+    let mut checker = Checker { author, ids: BTreeSet::new(), markdown_tables: 0, tables: 0 };
+    elements.iter().try_for_each(|element| checker.element(element, 1))
+}
+
+fn check_config(config: &Value) -> Result<(), Flaw> {
+    known_only(config, "config", CONFIG, &[])?;
+    if config.get("update_multi") == Some(&Value::Bool(false)) {
+        return Err(refused(NOT_SHARED, "update_multi can only be true"));
     }
-    Ok(card)
+    for name in ["streaming_mode", "update_multi", "enable_forward"] {
+        if config.get(name).is_some_and(|flag| !flag.is_boolean()) {
+            return Err(refused(NOT_PARSED, format!("{name} is not a boolean")));
+        }
+    }
+    let Some(streaming) = config.get("streaming_config") else {
+        return Ok(());
+    };
+    known_only(streaming, "streaming_config", STREAMING, &[])?;
+    let strategy = string(streaming, "/print_strategy");
+    if !matches!(strategy, "" | "fast" | "delay") {
+        return Err(refused(NOT_PARSED, format!("unknown print_strategy {strategy}")));
+    }
+    Ok(())
 }
 
 /// Why a card may not be changed into another, if the old one is not shared.
 pub(crate) fn update_refused(old: &Value) -> Option<Refusal> {
     let is_alone = old.pointer("/config/update_multi") == Some(&Value::Bool(false));
-    is_alone.then(|| refused(NOT_SHARED, "the card is not shared"))
+    is_alone.then(|| refused(NOT_SHARED, "the card is not shared").in_message())
 }
 
-fn check_header(header: &Value) -> Result<(), Refusal> {
+fn check_header(header: &Value) -> Result<(), Flaw> {
     known_only(header, "header", HEADER, &[])?;
     plain_text(header, "title")?;
     let template = string(header, "/template");
@@ -194,12 +265,12 @@ fn check_header(header: &Value) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn members<'card>(value: &'card Value, what: &str) -> Result<&'card Map<String, Value>, Refusal> {
+fn members<'card>(value: &'card Value, what: &str) -> Result<&'card Map<String, Value>, Flaw> {
     value.as_object().ok_or_else(|| refused(NOT_PARSED, format!("{what} is not an object")))
 }
 
 /// Schema 2.0 refuses properties that it does not know.
-fn known_only(value: &Value, what: &str, own: &[&str], more: &[&str]) -> Result<(), Refusal> {
+fn known_only(value: &Value, what: &str, own: &[&str], more: &[&str]) -> Result<(), Flaw> {
     let known = |name: &str| own.contains(&name) || more.contains(&name);
     match members(value, what)?.keys().find(|name| !known(name)) {
         Some(stray) => {
@@ -210,7 +281,7 @@ fn known_only(value: &Value, what: &str, own: &[&str], more: &[&str]) -> Result<
 }
 
 /// The text object under `name`, which must hold a `content`.
-fn plain_text(element: &Value, name: &str) -> Result<(), Refusal> {
+fn plain_text(element: &Value, name: &str) -> Result<(), Flaw> {
     let text = element.get(name).unwrap_or(&Value::Null);
     let tag = string(text, "/tag");
     let is_text = matches!(tag, "plain_text" | "lark_md");
@@ -232,14 +303,14 @@ fn tagged(value: &Value) -> usize {
 }
 
 struct Checker<'world> {
-    world: &'world World,
+    author: Author<'world>,
     ids: BTreeSet<String>,
     markdown_tables: usize,
     tables: usize,
 }
 
 impl Checker<'_> {
-    fn element(&mut self, element: &Value, depth: usize) -> Result<(), Refusal> {
+    fn element(&mut self, element: &Value, depth: usize) -> Result<(), Flaw> {
         within(CARD_DEPTH, depth, NOT_PARSED, "nesting")?;
         members(element, "element")?;
         let tag = string(element, "/tag");
@@ -269,7 +340,7 @@ impl Checker<'_> {
         }
     }
 
-    fn id(&mut self, element: &Value) -> Result<(), Refusal> {
+    fn id(&mut self, element: &Value) -> Result<(), Flaw> {
         let Some(id) = element.get("element_id") else {
             return Ok(());
         };
@@ -286,7 +357,7 @@ impl Checker<'_> {
         Ok(())
     }
 
-    fn markdown(&mut self, element: &Value) -> Result<(), Refusal> {
+    fn markdown(&mut self, element: &Value) -> Result<(), Flaw> {
         let Some(Value::String(text)) = element.get("content") else {
             return Err(refused(NOT_PARSED, "markdown has no content"));
         };
@@ -300,28 +371,28 @@ impl Checker<'_> {
     }
 
     /// Every `<at id=…>` must name somebody.
-    fn people(&self, text: &str) -> Result<(), Refusal> {
+    fn people(&self, text: &str) -> Result<(), Flaw> {
         for rest in after_each(text, "<at id=") {
             let id = rest.split('>').next().unwrap_or_default().trim_matches(['"', '\'', ' ']);
             let known = |user: &crate::playground::User| {
                 user.open_id == id || user.union_id == id || user.user_id.as_deref() == Some(id)
             };
-            let is_bot = self.world.apps.iter().any(|app| app.open_id == id);
-            if id != "all" && !is_bot && !self.world.users.iter().any(known) {
+            let is_bot = self.author.world.apps.iter().any(|app| app.open_id == id);
+            if id != "all" && !is_bot && !self.author.world.users.iter().any(known) {
                 return Err(refused(NO_PERSON, format!("invalid user id {id}")));
             }
         }
         Ok(())
     }
 
-    fn image(&self, key: &str) -> Result<(), Refusal> {
-        if self.world.uploads.contains_key(key) {
+    fn image(&self, key: &str) -> Result<(), Flaw> {
+        if self.author.world.uploads.contains_key(key) {
             return Ok(());
         }
         Err(refused(NO_IMAGE, format!("invalid image keys: {key}")))
     }
 
-    fn columns(&mut self, element: &Value, depth: usize) -> Result<(), Refusal> {
+    fn columns(&mut self, element: &Value, depth: usize) -> Result<(), Flaw> {
         for column in list(element, "/columns") {
             let own = TAGS.iter().find(|(tag, _)| *tag == "column").map_or(&[][..], |(_, own)| own);
             if string(column, "/tag") != "column" {
@@ -336,7 +407,7 @@ impl Checker<'_> {
         Ok(())
     }
 
-    fn table(&mut self, element: &Value, depth: usize) -> Result<(), Refusal> {
+    fn table(&mut self, element: &Value, depth: usize) -> Result<(), Flaw> {
         if depth > 1 {
             return Err(refused(NOT_PARSED, "a table stands at the root only"));
         }
@@ -362,7 +433,7 @@ fn is_table_rule(line: &str) -> bool {
     line.contains('|') && line.contains("--") && line.chars().all(|one| "|-: ".contains(one))
 }
 
-fn button(element: &Value) -> Result<(), Refusal> {
+fn button(element: &Value) -> Result<(), Flaw> {
     plain_text(element, "text")?;
     for behavior in list(element, "/behaviors") {
         match string(behavior, "/type") {

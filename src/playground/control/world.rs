@@ -202,6 +202,14 @@ pub(crate) async fn answers(Extracted(shared): Sim, Path(message): Path<String>)
     shown(&seen::answers_to(&state.world, &message))
 }
 
+pub(crate) async fn states(Extracted(shared): Sim, Path(message): Path<String>) -> Answer {
+    let state = shared.lock();
+    match state.world.states.get(&message) {
+        Some(states) => shown(states),
+        None => Err(PlaygroundError::NoMessage(message).into()),
+    }
+}
+
 /// `?message_id=` narrows the list.
 pub(crate) async fn pushes(Extracted(shared): Sim, Queried(query): Queried<Query>) -> Answer {
     let wanted = query.get("message_id");
