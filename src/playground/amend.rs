@@ -103,10 +103,9 @@ pub(crate) async fn change_card(
     }
     check_length("interactive", body.len())?;
     business_rate(&mut state, MESSAGE_PER_SECOND, &message_id, now_ms)?;
-    if let Some(refusal) = card::update_refused(old) {
-        return Err(refusal);
-    }
+    card::shared(old)?;
     let received = content::read(state.author(&app_id), &chat, "interactive", text)?;
+    received.card.as_ref().map_or(Ok(()), card::shared)?;
     replace_card(&mut state, &message_id, received, now_ms);
     drop(state);
     shared.changed();

@@ -6,7 +6,7 @@ mod check;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-pub(crate) use check::{Author, check, parse, update_refused};
+pub(crate) use check::{Author, check, parse, shared};
 
 /// A button of a card as people see it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -59,6 +59,7 @@ enum Part<'card> {
     Text(&'card str),
     Image(&'card str),
     Button(&'card Value),
+    Table(&'card Value),
 }
 
 fn string<'card>(value: &'card Value, pointer: &str) -> &'card str {
@@ -76,6 +77,11 @@ fn parts<'card>(elements: &'card [Value], into: &mut Vec<Part<'card>>) {
             "div" => into.push(Part::Text(string(element, "/text/content"))),
             "img" => into.push(Part::Image(string(element, "/img_key"))),
             "button" => into.push(Part::Button(element)),
+            "table" => into.push(Part::Table(element)),
+            "collapsible_panel" => {
+                into.push(Part::Text(string(element, "/header/title/content")));
+                parts(list(element, "/elements"), into);
+            }
             "column_set" => {
                 for column in list(element, "/columns") {
                     parts(list(column, "/elements"), into);
@@ -111,16 +117,41 @@ fn button(index: usize, button: &Value) -> SeenButton {
     }
 }
 
+/// The heads of a table's columns, and its rows in their order.
+pub(crate) fn table(element: &Value) -> (Vec<String>, Vec<Vec<String>>) {
+    let columns = list(element, "/columns");
+    let head = |column: &Value| {
+        let (shown, name) = (string(column, "/display_name"), string(column, "/name"));
+        if shown.is_empty() { name } else { shown }.to_owned()
+    };
+    let cell = |row: &Value, column: &Value| match row.get(string(column, "/name")) {
+        Some(Value::String(text)) => text.clone(),
+        Some(Value::Null) | None => String::new(),
+        Some(other) => other.to_string(),
+    };
+    let rows = list(element, "/rows").iter();
+    let rows = rows.map(|row| columns.iter().map(|column| cell(row, column)).collect());
+    (columns.iter().map(head).collect(), rows.collect())
+}
+
+/// A table in lines of text.
+fn table_lines(element: &Value) -> String {
+    let (heads, rows) = table(element);
+    let lines = std::iter::once(heads).chain(rows).map(|cells| cells.join(" | "));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
 /// A card as people see it.
 pub(crate) fn seen(card: &Value) -> SeenCard {
     let parts = all_parts(card);
     let texts = parts.iter().filter_map(|part| match part {
         Part::Text(text) => Some((*text).to_owned()),
+        Part::Table(table) => Some(table_lines(table)),
         Part::Image(_) | Part::Button(_) => None,
     });
     let buttons = parts.iter().filter_map(|part| match part {
         Part::Button(element) => Some(*element),
-        Part::Text(_) | Part::Image(_) => None,
+        Part::Text(_) | Part::Image(_) | Part::Table(_) => None,
     });
     SeenCard {
         title: string(card, "/header/title/content").to_owned(),
@@ -158,6 +189,7 @@ pub(crate) fn flattened(card: &Value) -> Value {
         .iter()
         .map(|part| match part {
             Part::Text(text) => json!([{"tag": "text", "text": text}]),
+            Part::Table(table) => json!([{"tag": "text", "text": table_lines(table)}]),
             Part::Image(key) => json!([{"tag": "img", "image_key": key}]),
             Part::Button(element) => {
                 json!([{"tag": "button", "text": string(element, "/text/content"), "type": "default"}])

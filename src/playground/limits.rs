@@ -65,6 +65,7 @@ limits! {
     IMAGE_BYTES              = 10 << 20,    "bytes of an image",        "5.1",   234_006;
     FILE_BYTES               = 30 << 20,    "bytes of a file",          "5.1",   0;
     CARD_MD_TABLES           = 3,           "Markdown tables of a card", "5.5",  230_099;
+    MD_TABLES                = 4,           "tables of a Markdown text", "5.5",  230_099;
     CARD_TABLES              = 5,           "tables of a card",         "5.5",   230_099;
     CARD_COLUMNS             = 50,          "columns of a table",       "5.5",   230_099;
     CARD_PAGE_SIZE           = 10,          "rows of a table's page",   "5.5",   230_099;

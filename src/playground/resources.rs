@@ -69,7 +69,9 @@ pub(crate) fn upload(shared: &Shared, is_image: bool, name: &str, bytes: Vec<u8>
     let mut state = shared.lock();
     let kind = if is_image { "img_v3" } else { "file_v3" };
     let key = format!("{kind}_{}g", state.dice.hex());
-    state.world.uploads.insert(key.clone(), Upload { file_name: name.to_owned(), bytes });
+    let file_name = name.to_owned();
+    let upload = Upload { app_id: None, kind: String::new(), file_name, bytes };
+    state.world.uploads.insert(key.clone(), upload);
     key
 }
 

@@ -109,6 +109,8 @@ switches! {
     full_update: FullUpdate,
     /// What becomes of a card in the answer to a press while the pressed one is streaming.
     streaming_answers: StreamingAnswers,
+    /// What the limit of Markdown tables counts.
+    markdown_tables: MarkdownTables,
 }
 
 switch!(
@@ -361,6 +363,16 @@ switch!(
         Ignored,
         /// Whoever pressed sees an error (200810).
         Error,
+    }
+);
+switch!(
+    /// What the limit of Markdown tables counts (section 11, question 5).
+    MarkdownTables {
+        /// Three in a whole card, as was measured.
+        #[default]
+        Card,
+        /// Four in each component, as the documents say.
+        Component,
     }
 );
 

@@ -221,9 +221,13 @@ pub(crate) struct Message {
     pub(crate) reactions: Vec<Reaction>,
 }
 
-/// What a user uploaded with a message.
+/// A file that a user sent with a message, or that an app uploaded.
 #[derive(Clone, Debug)]
 pub(crate) struct Upload {
+    /// The app that uploaded it; `None`: it came from a user.
+    pub(crate) app_id: Option<String>,
+    /// What the app said that it is; empty: an image, or a user's.
+    pub(crate) kind: String,
     pub(crate) file_name: String,
     pub(crate) bytes: Vec<u8>,
 }

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use larkspur::playground::{CardButton, CardPress, Playground, RateLimits};
+use larkspur::playground::{CardButton, CardPress, MarkdownTables, Playground, RateLimits};
 use serde_json::{Value, json};
 
 use crate::support::{App, Client, Reply, opened, playground};
@@ -11,6 +11,7 @@ use crate::support::{App, Client, Reply, opened, playground};
 pub(crate) fn card(elements: &Value) -> Value {
     json!({
         "schema": "2.0",
+        "config": {"update_multi": true},
         "header": {"title": {"tag": "plain_text", "content": "Release"}, "template": "green"},
         "body": {"elements": elements},
     })
@@ -76,6 +77,14 @@ fn nested(depth: usize) -> Value {
     })
 }
 
+fn folded(depth: usize) -> Value {
+    let title = json!({"tag": "plain_text", "content": "more"});
+    (1..depth).fold(json!({"tag": "hr"}), |inner, _| {
+        json!({"tag": "collapsible_panel", "expanded": false, "header": {"title": title},
+            "elements": [inner]})
+    })
+}
+
 fn markdown(content: &str) -> Value {
     json!([{"tag": "markdown", "content": content}])
 }
@@ -86,9 +95,18 @@ async fn a_card_at_its_limit_is_accepted_and_one_beyond_is_refused() {
     let chat = sim.group("g1", &["u1"]);
     let client = Client::of(&sim).await;
     let id = |length: usize| json!([{"tag": "hr", "element_id": "a".repeat(length)}]);
-    let tables = |count: usize| vec![json!({"tag": "table", "columns": [], "rows": []}); count];
-    let columns = |count: usize| json!([{"tag": "table", "columns": vec![json!({}); count]}]);
-    let rows = |count: usize| json!([{"tag": "table", "page_size": count}]);
+    let column = |number: usize| json!({"name": format!("c{number}"), "data_type": "text"});
+    let grid = |columns: usize| {
+        let columns: Vec<Value> = (0..columns).map(column).collect();
+        json!({"tag": "table", "columns": columns, "rows": [{"c0": "x"}]})
+    };
+    let tables = |count: usize| vec![grid(1); count];
+    let columns = |count: usize| json!([grid(count)]);
+    let rows = |count: usize| {
+        let mut table = grid(1);
+        table["page_size"] = json!(count);
+        json!([table])
+    };
     let text_table = "|a|b|\n|--|--|\n|1|2|\n\n";
     let table = [
         (json!(vec![json!({"tag": "hr"}); 200]), json!(vec![json!({"tag": "hr"}); 201]), 11_310),
@@ -97,7 +115,9 @@ async fn a_card_at_its_limit_is_accepted_and_one_beyond_is_refused() {
         (columns(50), columns(51), 200_915),
         (rows(10), rows(11), 200_914),
         (id(20), id(21), 200_621),
+        (rows(1), rows(0), 200_914),
         (json!([nested(5)]), json!([nested(6)]), 200_621),
+        (json!([folded(5)]), json!([folded(6)]), 200_621),
     ];
     for (fits, beyond, code) in table {
         let reply = send(&client, &chat.chat_id, &card(&fits).to_string()).await;
@@ -106,8 +126,33 @@ async fn a_card_at_its_limit_is_accepted_and_one_beyond_is_refused() {
         assert_eq!((reply.status, reply.code()), (400, 230_099), "{}", reply.text);
         assert!(reply.text.contains(&format!("ErrCode: {code};")), "{}", reply.text);
     }
-    let long = card(&markdown(&"x".repeat(30 * 1024))).to_string();
-    assert_eq!(send(&client, &chat.chat_id, &long).await.code(), 230_025);
+    sim.switch(|switches| switches.markdown_tables = MarkdownTables::Component);
+    let four = text_table.repeat(4);
+    let twice = json!([markdown(&four)[0], markdown(&four)[0]]);
+    for (elements, code) in [(twice, 0), (markdown(&text_table.repeat(5)), 230_099)] {
+        let reply = send(&client, &chat.chat_id, &card(&elements).to_string()).await;
+        assert_eq!(reply.code(), code, "{}", reply.text);
+    }
+    // The bytes are those of the whole request.
+    let words = |count: usize| card(&markdown(&"x".repeat(count))).to_string();
+    let around =
+        json!({"receive_id": chat.chat_id, "msg_type": "interactive", "content": words(0)});
+    let room = 30 * 1024 - around.to_string().len();
+    assert_eq!(send(&client, &chat.chat_id, &words(room)).await.code(), 0);
+    assert_eq!(send(&client, &chat.chat_id, &words(room + 1)).await.code(), 230_025);
+}
+
+#[tokio::test]
+async fn tables_and_panels_are_seen_with_everything_in_them() {
+    let sim = playground().await;
+    let table = json!({"tag": "table", "page_size": 5,
+        "columns": [{"name": "who", "display_name": "Who"}, {"name": "n", "data_type": "number"}],
+        "rows": [{"who": "Ann", "n": 3}, {"who": "Ben"}]});
+    let mut panel = folded(2);
+    panel["elements"] = json!([markdown("inside")[0], button("Go", &json!({}))]);
+    let (_client, message_id) = shown(&sim, &json!([table, panel])).await;
+    let seen = sim.seen(&message_id).unwrap();
+    assert_eq!(seen.text, "Release\nWho | n\nAnn | 3\nBen | \nmore\ninside\n[Go]");
 }
 
 #[tokio::test]
@@ -124,7 +169,46 @@ async fn a_card_that_cannot_be_built_is_refused_with_the_code_that_says_why() {
     alone["config"] = json!({"update_multi": false});
     let mut coloured = card(&json!([]));
     coloured["header"]["template"] = json!("pink");
+    let with = |mut element: Value, name: &str, value: Value| {
+        element[name] = value;
+        card(&json!([element])).to_string()
+    };
+    let press = || button("x", &json!({}));
+    let grid = |columns: Value, rows: Value| {
+        card(&json!([{"tag": "table", "columns": columns, "rows": rows}])).to_string()
+    };
+    let name = |kind: &str| json!([{"name": "a", "data_type": kind}]);
+    let inside = json!({"tag": "table", "columns": name("text"), "rows": []});
+    let inside = json!({"tag": "column_set", "columns": [{"tag": "column", "elements": [inside]}]});
     let table = [
+        (with(press(), "type", json!("huge")), 200_621),
+        (with(press(), "size", json!("huge")), 200_621),
+        (with(press(), "disabled", json!("yes")), 200_621),
+        (with(press(), "behaviors", json!([{"type": "callback"}])), 200_621),
+        (with(press(), "behaviors", json!([{"type": "dance"}])), 200_621),
+        (with(press(), "behaviors", json!({})), 200_621),
+        (with(press(), "confirm", json!({"title": "x"})), 200_621),
+        (with(press(), "form_action_type", json!("submit")), 200_621),
+        (with(folded(2), "expanded", json!("yes")), 200_621),
+        (with(folded(2), "header", json!({})), 200_621),
+        (
+            with(
+                folded(2),
+                "header",
+                json!({"title": {"tag": "plain_text", "content": "x"}, "x": 1}),
+            ),
+            200_621,
+        ),
+        (with(folded(2), "elements", json!(null)), 200_621),
+        (grid(json!([]), json!([])), 200_915),
+        (grid(name("picture"), json!([])), 200_915),
+        (grid(json!([{"name": "a"}, {"name": "a"}]), json!([])), 200_915),
+        (grid(json!([{"name": "a", "colour": "red"}]), json!([])), 200_621),
+        (grid(name("text"), json!([{"b": "x"}])), 200_914),
+        (grid(name("text"), json!([{"a": 1}])), 200_914),
+        (grid(name("number"), json!([{"a": "1"}])), 200_914),
+        (grid(name("lark_md"), json!([{"a": "<at id=ou_nobody></at>"}])), 100_290),
+        (card(&json!([inside])).to_string(), 200_621),
         ("{".to_owned(), 200_621),
         (json!({"elements": []}).to_string(), 200_621),
         (card(&json!([{"tag": "marquee"}])).to_string(), 200_621),
@@ -160,6 +244,14 @@ async fn a_card_is_changed_by_its_sender_for_fourteen_days() {
     let change = |text: &str| json!({"content": card(&markdown(text)).to_string()});
     assert_eq!(client.call("PATCH", &path, Some(&change("new"))).await.code(), 0);
     assert_eq!(sim.seen(&message_id).unwrap().text, "Release\nnew");
+    let mut silent = card(&markdown("x"));
+    silent["config"] = json!({});
+    let undeclared = json!({"content": silent.to_string()});
+    assert_eq!(client.call("PATCH", &path, Some(&undeclared)).await.code(), 230_099);
+    let chat_id = sim.group("g1", &["u1"]).chat_id;
+    let old = send(&client, &chat_id, &silent.to_string()).await;
+    let old = format!("/open-apis/im/v1/messages/{}", old.data("/message_id"));
+    assert_eq!(client.call("PATCH", &old, Some(&change("x"))).await.code(), 230_099);
     let bad = json!({"content": card(&json!([{"tag": "marquee"}])).to_string()});
     assert_eq!(client.call("PATCH", &path, Some(&bad)).await.code(), 230_099);
     let long = json!({"content": card(&markdown(&"x".repeat(30 * 1024))).to_string()});

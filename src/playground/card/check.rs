@@ -4,18 +4,22 @@
 //! Where the fact sheet gives no code of its own, the refusal is that of a card which cannot be
 //! parsed (200621). Tags of schema 2.0 that the playground cannot show are refused likewise.
 
+mod button;
+mod table;
+mod tags;
+
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
 use super::{list, string};
 use crate::playground::limits::{
-    CARD_COLUMNS, CARD_DEPTH, CARD_ELEMENTS, CARD_ID_CHARS, CARD_MD_TABLES, CARD_PAGE_SIZE,
-    CARD_TABLES, Limit,
+    CARD_DEPTH, CARD_ELEMENTS, CARD_ID_CHARS, CARD_MD_TABLES, Limit, MD_TABLES,
 };
 use crate::playground::refusal::Refusal;
-use crate::playground::switches::Switches;
+use crate::playground::switches::{MarkdownTables, Switches};
 use crate::playground::world::World;
+use tags::{COMMON, PANEL_HEADER, TAGS};
 
 /// The card cannot be built; which way stands in the sentence.
 const NOT_BUILT: i64 = 230_099;
@@ -23,6 +27,8 @@ const NOT_BUILT: i64 = 230_099;
 const BAD_ENTITY: i64 = 200_220;
 const TOO_MUCH: i64 = 11_310;
 const NO_PERSON: i64 = 100_290;
+/// The key of another app's file. As a code of its own, not behind `ErrCode`.
+const NOT_OWNED: i64 = 230_017;
 const NO_IMAGE: i64 = 200_570;
 const NOT_PARSED: i64 = 200_621;
 const OLD_TAG: i64 = 200_861;
@@ -73,83 +79,6 @@ const BODY: &[&str] = &[
     "vertical_align",
     "elements",
 ];
-/// What every element may have.
-const COMMON: &[&str] = &["tag", "element_id", "margin"];
-const TAGS: &[(&str, &[&str])] = &[
-    ("markdown", &["content", "text_align", "text_size", "icon"]),
-    ("hr", &[]),
-    ("div", &["text", "icon", "width"]),
-    (
-        "img",
-        &[
-            "img_key",
-            "alt",
-            "title",
-            "corner_radius",
-            "scale_type",
-            "size",
-            "transparent",
-            "preview",
-        ],
-    ),
-    (
-        "button",
-        &[
-            "type",
-            "size",
-            "width",
-            "text",
-            "icon",
-            "hover_tips",
-            "disabled",
-            "disabled_tips",
-            "confirm",
-            "behaviors",
-            "name",
-            "form_action_type",
-            "required",
-        ],
-    ),
-    (
-        "column_set",
-        &[
-            "flex_mode",
-            "horizontal_spacing",
-            "horizontal_align",
-            "background_style",
-            "columns",
-            "action",
-        ],
-    ),
-    (
-        "column",
-        &[
-            "width",
-            "weight",
-            "background_style",
-            "padding",
-            "direction",
-            "horizontal_spacing",
-            "vertical_spacing",
-            "horizontal_align",
-            "vertical_align",
-            "elements",
-            "action",
-        ],
-    ),
-    (
-        "table",
-        &[
-            "page_size",
-            "row_height",
-            "row_max_height",
-            "freeze_first_column",
-            "header_style",
-            "columns",
-            "rows",
-        ],
-    ),
-];
 /// Tags of schema 1.0 that 2.0 has no more.
 const OLD_TAGS: [&str; 2] = ["action", "note"];
 
@@ -167,6 +96,9 @@ impl Flaw {
     /// As the sending of a message says it.
     pub(crate) fn in_message(&self) -> Refusal {
         let Self { code, why, .. } = self;
+        if *code == NOT_OWNED {
+            return Refusal::new(NOT_OWNED, why.as_str());
+        }
         let sentence =
             format!("Failed to create card content, ext=ErrCode: {code}; ErrMsg: {why}; ");
         Refusal::new(NOT_BUILT, sentence)
@@ -196,6 +128,14 @@ pub(crate) struct Author<'world> {
     pub(crate) world: &'world World,
     pub(crate) switches: Switches,
     pub(crate) app_id: &'world str,
+}
+
+impl Author<'_> {
+    /// Whether a key is of a file that this app uploaded; `None`: there is no such key.
+    pub(crate) fn owns(&self, key: &str) -> Option<bool> {
+        let upload = self.world.uploads.get(key)?;
+        Some(upload.app_id.as_deref() == Some(self.app_id))
+    }
 }
 
 /// The JSON of a card.
@@ -249,10 +189,12 @@ fn check_config(config: &Value) -> Result<(), Flaw> {
     Ok(())
 }
 
-/// Why a card may not be changed into another, if the old one is not shared.
-pub(crate) fn update_refused(old: &Value) -> Option<Refusal> {
-    let is_alone = old.pointer("/config/update_multi") == Some(&Value::Bool(false));
-    is_alone.then(|| refused(NOT_SHARED, "the card is not shared").in_message())
+/// A message's card is changed only if both the old and the new one say that they are shared.
+pub(crate) fn shared(card: &Value) -> Result<(), Refusal> {
+    if card.pointer("/config/update_multi") == Some(&Value::Bool(true)) {
+        return Ok(());
+    }
+    Err(refused(NOT_SHARED, "update_multi is not true").in_message())
 }
 
 fn check_header(header: &Value) -> Result<(), Flaw> {
@@ -332,9 +274,10 @@ impl Checker<'_> {
             "div" => plain_text(element, "text")
                 .and_then(|()| self.people(string(element, "/text/content"))),
             "img" => self.image(string(element, "/img_key")),
-            "button" => button(element),
+            "button" => button::button(element),
             "column_set" => self.columns(element, depth),
             "table" => self.table(element, depth),
+            "collapsible_panel" => self.panel(element, depth),
             "column" => Err(refused(NOT_PARSED, "a column stands in a column_set")),
             _ => Ok(()),
         }
@@ -361,8 +304,14 @@ impl Checker<'_> {
         let Some(Value::String(text)) = element.get("content") else {
             return Err(refused(NOT_PARSED, "markdown has no content"));
         };
-        self.markdown_tables += text.lines().filter(|line| is_table_rule(line)).count();
-        within(CARD_MD_TABLES, self.markdown_tables, TOO_MUCH, "card table number")?;
+        let tables = text.lines().filter(|line| is_table_rule(line)).count();
+        self.markdown_tables += tables;
+        match self.author.switches.markdown_tables {
+            MarkdownTables::Card => {
+                within(CARD_MD_TABLES, self.markdown_tables, TOO_MUCH, "card table number")?;
+            }
+            MarkdownTables::Component => within(MD_TABLES, tables, TOO_MUCH, "card table number")?,
+        }
         for key in after_each(text, "![").filter_map(|rest| rest.split_once("](")) {
             let key = key.1.split(')').next().unwrap_or_default();
             self.image(key)?;
@@ -386,10 +335,11 @@ impl Checker<'_> {
     }
 
     fn image(&self, key: &str) -> Result<(), Flaw> {
-        if self.author.world.uploads.contains_key(key) {
-            return Ok(());
+        match self.author.owns(key) {
+            Some(true) => Ok(()),
+            Some(false) => Err(refused(NOT_OWNED, format!("image {key} is not the bot's own"))),
+            None => Err(refused(NO_IMAGE, format!("invalid image keys: {key}"))),
         }
-        Err(refused(NO_IMAGE, format!("invalid image keys: {key}")))
     }
 
     fn columns(&mut self, element: &Value, depth: usize) -> Result<(), Flaw> {
@@ -407,18 +357,21 @@ impl Checker<'_> {
         Ok(())
     }
 
-    fn table(&mut self, element: &Value, depth: usize) -> Result<(), Flaw> {
-        if depth > 1 {
-            return Err(refused(NOT_PARSED, "a table stands at the root only"));
+    fn panel(&mut self, element: &Value, depth: usize) -> Result<(), Flaw> {
+        let header = element.get("header").unwrap_or(&Value::Null);
+        known_only(header, "header", PANEL_HEADER, &[])?;
+        let is_markdown = string(header, "/title/tag") == "markdown"
+            && header.pointer("/title/content").is_some_and(Value::is_string);
+        if !is_markdown {
+            plain_text(header, "title")?;
         }
-        self.tables += 1;
-        within(CARD_TABLES, self.tables, TOO_MUCH, "card table number")?;
-        within(CARD_COLUMNS, list(element, "/columns").len(), TABLE_COLUMNS, "table columns")?;
-        let size = element.get("page_size").map_or(Some(1), Value::as_u64).unwrap_or(0);
-        if size == 0 || size > CARD_PAGE_SIZE.most {
-            return Err(refused(TABLE_ROWS, "table page_size is not within 1 and 10"));
+        if element.get("expanded").is_some_and(|expanded| !expanded.is_boolean()) {
+            return Err(refused(NOT_PARSED, "expanded is not a boolean"));
         }
-        Ok(())
+        let Some(Value::Array(inner)) = element.get("elements") else {
+            return Err(refused(NOT_PARSED, "a collapsible_panel has no elements"));
+        };
+        inner.iter().try_for_each(|inner| self.element(inner, depth + 1))
     }
 }
 
@@ -431,26 +384,4 @@ fn after_each<'text>(text: &'text str, mark: &'text str) -> impl Iterator<Item =
 fn is_table_rule(line: &str) -> bool {
     let line = line.trim();
     line.contains('|') && line.contains("--") && line.chars().all(|one| "|-: ".contains(one))
-}
-
-fn button(element: &Value) -> Result<(), Flaw> {
-    plain_text(element, "text")?;
-    for behavior in list(element, "/behaviors") {
-        match string(behavior, "/type") {
-            "callback" => {
-                let value = behavior.get("value");
-                if !value.is_some_and(|value| value.is_object() || value.is_string()) {
-                    return Err(refused(NOT_PARSED, "a callback has no value"));
-                }
-            }
-            "open_url" => {
-                let url = string(behavior, "/default_url");
-                if !url.starts_with("https://") && !url.starts_with("http://") {
-                    return Err(refused(NOT_PARSED, format!("invalid url {url}")));
-                }
-            }
-            other => return Err(refused(NOT_PARSED, format!("unknown behavior {other}"))),
-        }
-    }
-    Ok(())
 }
