@@ -33,6 +33,11 @@ const CARD = {
     ],
   },
 };
+const STREAM = {
+  schema: "2.0",
+  config: { update_multi: true, streaming_mode: true },
+  body: { elements: [{ tag: "markdown", element_id: "words", content: "begin" }] },
+};
 
 // What fails is told by the tests; the SDK would also log the refusals that are meant.
 const silence = () => {};
@@ -141,6 +146,29 @@ test("a card is sent", async () => {
   assert.match((await last()).text, /card/);
 });
 
+test("a card entity is made, sent, written on and finished", async () => {
+  const made = await client.cardkit.v1.card.create({
+    data: { type: "card_json", data: JSON.stringify(STREAM) },
+  });
+  assert.equal(made.code, 0);
+  const cardId = made.data.card_id;
+  await post("interactive", { type: "card", data: { card_id: cardId } });
+  const written = await client.cardkit.v1.cardElement.content({
+    path: { card_id: cardId, element_id: "words" },
+    data: { content: "begin, and the end", sequence: 1 },
+  });
+  assert.equal(written.code, 0);
+  await waitFor(async () => (await last()).text.includes("begin, and the end"));
+  const over = await client.cardkit.v1.card.settings({
+    path: { card_id: cardId },
+    data: { settings: JSON.stringify({ config: { streaming_mode: false } }), sequence: 2 },
+  });
+  assert.equal(over.code, 0);
+  const path = `/open-apis/cardkit/v1/cards/${cardId}`;
+  assert.equal(await succeeded("PUT", `${path}/elements/words/content`), 1);
+  assert.equal(await succeeded("PATCH", `${path}/settings`), 1);
+});
+
 test("a long connection opens, and pings", async () => {
   const told = { client: { PingInterval: 1, ReconnectInterval: 1, ReconnectNonce: 0 } };
   await control("PATCH", `/apps/${APP}/long_connection`, told);
@@ -193,12 +221,17 @@ test("a press is answered over the connection", async () => {
   assert.deepEqual(presses[0].action.value, { k: "v" });
 });
 
-test("a connection that breaks is opened again", async () => {
+test("a connection that breaks is opened again, after refusals, too", async () => {
   const [before] = await control("GET", "/connections");
+  for (const [endpoint, status, code] of [["discovery", 200, 1000040343], ["upgrade", 500, 7]]) {
+    const action = { kind: "refuse", status, code };
+    await control("POST", "/faults", { endpoint, action, times: 1 });
+  }
   await control("POST", "/connections/break", { how: "abort" });
   await waitFor(async () => {
     const open = await control("GET", "/connections");
     return open.some((one) => one.device_id !== before.device_id);
   });
+  assert.deepEqual(await control("GET", "/faults"), []);
   await heard("again");
 });

@@ -18,6 +18,14 @@ from lark_oapi.api.auth.v3 import (
     InternalTenantAccessTokenRequest,
     InternalTenantAccessTokenRequestBody,
 )
+from lark_oapi.api.cardkit.v1 import (
+    ContentCardElementRequest,
+    ContentCardElementRequestBody,
+    CreateCardRequest,
+    CreateCardRequestBody,
+    SettingsCardRequest,
+    SettingsCardRequestBody,
+)
 from lark_oapi.api.im.v1 import (
     CreateMessageRequest,
     CreateMessageRequestBody,
@@ -71,7 +79,7 @@ def wait_for(look):
 
 def done(response):
     assert response.success(), f"{response.code} {response.msg}"
-    return response.data
+    return getattr(response, "data", None)
 
 
 CARD = {
@@ -89,6 +97,11 @@ CARD = {
             },
         ]
     },
+}
+STREAM = {
+    "schema": "2.0",
+    "config": {"update_multi": True, "streaming_mode": True},
+    "body": {"elements": [{"tag": "markdown", "element_id": "words", "content": "begin"}]},
 }
 
 
@@ -139,6 +152,24 @@ class Referee:
     def card(self):
         self.post("interactive", CARD)
         assert "card" in self.last()["text"], self.last()
+
+    def card_kit(self):
+        body = CreateCardRequestBody.builder().type("card_json").data(json.dumps(STREAM)).build()
+        request = CreateCardRequest.builder().request_body(body).build()
+        card_id = done(self.client.cardkit.v1.card.create(request)).card_id
+        sent = self.post("interactive", {"type": "card", "data": {"card_id": card_id}})
+        assert (self.last()["message_id"], self.last()["msg_type"]) == (sent, "interactive")
+        body = ContentCardElementRequestBody.builder().content("begin, and the end").sequence(1)
+        request = ContentCardElementRequest.builder().card_id(card_id).element_id("words")
+        done(self.client.cardkit.v1.card_element.content(request.request_body(body.build()).build()))
+        wait_for(lambda: "begin, and the end" in self.last()["text"])
+        over = json.dumps({"config": {"streaming_mode": False}})
+        body = SettingsCardRequestBody.builder().settings(over).sequence(2).build()
+        request = SettingsCardRequest.builder().card_id(card_id).request_body(body).build()
+        done(self.client.cardkit.v1.card.settings(request))
+        path = f"/open-apis/cardkit/v1/cards/{card_id}"
+        assert self.sim.succeeded("PUT", f"{path}/elements/words/content") == 1
+        assert self.sim.succeeded("PATCH", f"{path}/settings") == 1
 
     def connect(self):
         told = {"client": {"PingInterval": 1, "ReconnectInterval": 1, "ReconnectNonce": 0}}
@@ -193,6 +224,10 @@ class Referee:
 
     def reconnect(self):
         [before] = self.sim.control("GET", "/connections")
+        for endpoint, status, code in [("discovery", 200, 1000040343), ("upgrade", 500, 7)]:
+            refusal = {"kind": "refuse", "status": status, "code": code}
+            fault = {"endpoint": endpoint, "action": refusal, "times": 1}
+            self.sim.control("POST", "/faults", fault)
         self.sim.control("POST", "/connections/break", {"how": "abort"})
         wait_for(
             lambda: [
@@ -201,6 +236,7 @@ class Referee:
                 if one["device_id"] != before["device_id"]
             ]
         )
+        assert self.sim.control("GET", "/faults") == []
         self.heard("again")
 
 
@@ -213,6 +249,7 @@ def main():
             referee.token,
             referee.send_and_reply,
             referee.card,
+            referee.card_kit,
             referee.connect,
             referee.receive,
             referee.press,
