@@ -99,10 +99,10 @@ pub use settings::{
 pub use socket::{Break, Connection};
 pub use state::CallRecord;
 pub use switches::{
-    AtAllDelivery, AtAllEntry, BotSender, CardRate, CardUuidRepeat, ErrorStatus, FirstCards,
-    ForwardResources, FragmentSize, FullUpdate, LateStream, MarkdownTables, OwnReactions,
-    PongPayload, PressFrames, RateLimits, RetryEventId, RetrySignature, SocketAcks, SocketEnd,
-    SocketRetries, StreamingAnswers, Switches, UuidRepeat, UuidScope,
+    AtAllDelivery, AtAllEntry, BotSender, CardRate, CardUuidRepeat, EarlyUpdates, ErrorStatus,
+    FirstCards, ForwardResources, FragmentSize, FullUpdate, LateStream, MarkdownTables,
+    OwnReactions, PongPayload, PressFrames, PressedCards, RateLimits, RetryEventId, RetrySignature,
+    SocketAcks, SocketEnd, SocketRetries, StreamingAnswers, Switches, UuidRepeat, UuidScope,
 };
 pub use verbs::{Handshake, RawPush};
 pub use world::{Chat, ChatKind, User};

@@ -7,6 +7,7 @@ use axum::extract::{Path, State as Extracted};
 use axum::http::HeaderMap;
 use axum::response::Response;
 
+use super::callbacks;
 use super::card;
 use super::cardkit;
 use super::content;
@@ -104,6 +105,9 @@ pub(crate) async fn change_card(
     check_length("interactive", body.len())?;
     business_rate(&mut state, MESSAGE_PER_SECOND, &message_id, now_ms)?;
     card::shared(old)?;
+    if callbacks::is_locked(&state, &message_id) {
+        return Err(card::locked());
+    }
     let received = content::read(state.author(&app_id), &chat, "interactive", text)?;
     received.card.as_ref().map_or(Ok(()), card::shared)?;
     replace_card(&mut state, &message_id, received, now_ms);

@@ -1,12 +1,16 @@
 //! Events of any type, and presses in cards, pushed once and answered while the caller waits
 //! (feishu-protocol.md 1.5, 1.7, 2.4).
 
+mod delayed;
 mod press;
 
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+
+use delayed::Pressing;
+pub(crate) use delayed::{UpdateToken, is_locked, update};
 
 use super::card::CardButton;
 use super::crypt;
@@ -229,18 +233,21 @@ pub(crate) async fn press(
         press::fill(shared, &mut wanted, &button)?;
     }
     let app = verbs::app(shared, wanted.app_id.as_deref())?;
-    let (id, parcel) = {
+    let (id, parcel, pressing) = {
         let mut state = shared.lock();
         let id = wanted.id.clone().unwrap_or_else(|| format!("c-{}", state.dice.hex()));
-        let parcel = match wanted.generation {
+        let (parcel, token) = match wanted.generation {
             CardGeneration::Second => second(shared, &mut state, &app, &id, &wanted)?,
-            CardGeneration::First => first(shared, &mut state, &app, &id, &wanted)?,
+            CardGeneration::First => (first(shared, &mut state, &app, &id, &wanted)?, id.clone()),
         };
-        (id, parcel)
+        let message_id = wanted.message_id.as_deref().unwrap_or_default();
+        let made = UpdateToken::new(&app.app_id, message_id, shared.now_ms());
+        (id, parcel, Pressing::begin(shared, &mut state, &token, made))
     };
     let event_type = wanted.generation.event_type().to_owned();
     let told = Told { kind: PushKind::Card, event_id: id, event_type };
     let push = exchange(shared, &app, parcel, told).await;
+    drop(pressing);
     let mut outcome = outcome(push);
     if let Some(message_id) = wanted.message_id.filter(|_| outcome.client_error == 0) {
         press::show(shared, &message_id, &mut outcome);
@@ -284,13 +291,14 @@ fn second(
     app: &App,
     event_id: &str,
     wanted: &CardPress,
-) -> Result<Parcel, PlaygroundError> {
+) -> Result<(Parcel, String), PlaygroundError> {
     let (user, chat, message) = places(state, wanted)?;
+    let token = format!("c-{}", state.dice.hex());
     let mut operator = wire::user_ids(&user);
     wire::overlay(&mut operator, &json!({"tenant_key": user.tenant_key}));
     let event = json!({
         "operator": operator,
-        "token": format!("c-{}", state.dice.hex()),
+        "token": token,
         "action": wanted.action,
         "host": "im_message",
         "context": {"open_message_id": message, "open_chat_id": chat},
@@ -299,10 +307,13 @@ fn second(
     // Microseconds here, milliseconds everywhere else.
     let time = json!({"header": {"create_time": format!("{}000", shared.now_ms())}});
     wire::overlay(&mut body, &time);
-    if app.transport == Transport::Websocket && state.switches.press_frames == PressFrames::Card {
-        return Ok(Parcel::plain(app, FrameKind::Card, body.to_string()));
-    }
-    Parcel::of_event(state, app, &body, shared.now())
+    let parcel = match (app.transport, state.switches.press_frames) {
+        (Transport::Websocket, PressFrames::Card) => {
+            Parcel::plain(app, FrameKind::Card, body.to_string())
+        }
+        _ => Parcel::of_event(state, app, &body, shared.now())?,
+    };
+    Ok((parcel, token))
 }
 
 fn first(

@@ -6,7 +6,7 @@ mod check;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-pub(crate) use check::{Author, check, parse, shared};
+pub(crate) use check::{Author, check, locked, parse, shared};
 
 /// A button of a card as people see it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

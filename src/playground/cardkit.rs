@@ -18,6 +18,7 @@ use axum::http::HeaderMap;
 use axum::response::Response;
 use serde_json::{Map, Value, json};
 
+use super::callbacks;
 use super::card::{self, Author};
 use super::limits::{ENTITY_BYTES, ENTITY_PER_SECOND, ENTITY_UUID_CHARS, SEQUENCE};
 use super::refusal::{Refusal, success};
@@ -228,6 +229,10 @@ fn operate(
         return Err(Refusal::new(300_317, "sequence number compare failed"));
     }
     rate(&mut state, &entity, card_id, now_ms)?;
+    let message_id = entity.message_id.as_deref();
+    if message_id.is_some_and(|message_id| callbacks::is_locked(&state, message_id)) {
+        return Err(Refusal::new(200_810, "a user is interacting with the card"));
+    }
     if perform(&state, &mut entity, operations, now_ms)? {
         fit(&state, &app_id, &entity.card)?;
     }

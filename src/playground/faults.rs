@@ -71,6 +71,8 @@ pub enum Endpoint {
     ElementDelete,
     /// `PUT /open-apis/cardkit/v1/cards/:card_id/elements/:element_id/content`
     ElementContent,
+    /// `POST /open-apis/interactive/v1/card/update`
+    CardDelayed,
     /// Anything else under `/open-apis`.
     Unknown,
 }
@@ -103,6 +105,7 @@ impl Endpoint {
             ("GET", ["contact", "v3", "group", "member_belong"]) => Self::UserGroups,
             ("GET", ["im", "v1", "chats", _]) => Self::Chat,
             ("GET", ["im", "v1", "messages", _, "resources", _]) => Self::Resource,
+            ("POST", ["interactive", "v1", "card", "update"]) => Self::CardDelayed,
             (method, ["cardkit", "v1", "cards", rest @ ..]) => Self::of_entity(method, rest),
             _ => Self::Unknown,
         })

@@ -47,6 +47,8 @@ limits! {
     SOCKET_IN                = 1 << 20,     "bytes of a frame",         "11",    0;
     TOKEN_LIFE               = 7_200,       "s",                        "4",     99_991_663;
     TOKEN_REUSED_FROM        = 1_800,       "s of life left",           "4",     0;
+    UPDATE_TOKEN_LIFE        = 1_800,       "s since the press",        "1.7",   300_020;
+    UPDATE_TOKEN_USES        = 2,           "changes by one press",     "1.7",   300_030;
     EDITS                    = 20,          "edits of one message",     "5.1",   230_072;
     PAGE_SIZE                = 50,          "items",                    "5.1",   99_992_402;
     PAGE_SIZE_DEFAULT        = 20,          "items",                    "5.1",   0;

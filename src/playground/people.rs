@@ -221,6 +221,7 @@ fn compose(
         created_ms,
         updated_ms: created_ms,
         edits: 0,
+        presses: 0,
         recalled: false,
         reactions: Vec::new(),
     })

@@ -42,6 +42,8 @@ pub struct SeenMessage {
     pub recalled: bool,
     /// How many times it was edited.
     pub edits: u64,
+    /// How many times people pressed something in its card.
+    pub presses: u64,
     /// The message that it answers.
     pub reply_to: Option<String>,
     /// `omt_…`
@@ -124,6 +126,7 @@ pub(crate) fn seen(world: &World, message: &Message) -> SeenMessage {
         content: message.content.clone(),
         recalled: message.recalled,
         edits: message.edits,
+        presses: message.presses,
         reply_to: message.parent_id.clone(),
         thread_id: message.thread_id.clone(),
         mentions: message.mentions.iter().map(|mention| mention.name.clone()).collect(),

@@ -318,6 +318,7 @@ fn create(state: &mut State, order: &Order, now_ms: u64) -> Result<Message, Refu
         created_ms: now_ms,
         updated_ms: now_ms,
         edits: 0,
+        presses: 0,
         recalled: false,
         reactions: Vec::new(),
     })

@@ -27,7 +27,8 @@ use super::socket::Refused;
 use super::state::{CallRecord, Shared};
 use super::switches::ErrorStatus;
 use super::{
-    amend, cardkit, contact, control, reactions, read, resources, send, socket, tokens, web,
+    amend, callbacks, cardkit, contact, control, reactions, read, resources, send, socket, tokens,
+    web,
 };
 
 /// The largest request body that is read at all.
@@ -90,6 +91,7 @@ pub(crate) fn router(shared: Arc<Shared>) -> Router {
 fn card_entities() -> Router<Arc<Shared>> {
     const CARDS: &str = "/open-apis/cardkit/v1/cards";
     Router::new()
+        .route("/open-apis/interactive/v1/card/update", post(callbacks::update))
         .route(CARDS, post(cardkit::create))
         .route(&format!("{CARDS}/{{card_id}}"), put(cardkit::update))
         .route(&format!("{CARDS}/{{card_id}}/settings"), patch(cardkit::settings))

@@ -10,6 +10,7 @@ use std::time::Duration;
 use serde::Serialize;
 use tokio::sync::{Semaphore, watch};
 
+use super::callbacks::UpdateToken;
 use super::card::Author;
 use super::cardkit;
 use super::dice::Dice;
@@ -74,6 +75,10 @@ pub(crate) struct State {
     pub(crate) tokens: Tokens,
     /// By scope and `uuid`: since when, and what it stands for.
     pub(crate) uuids: HashMap<(String, String), (u64, UuidState)>,
+    /// Which cards may be changed after a press, by the token in the callback.
+    pub(crate) update_tokens: HashMap<String, UpdateToken>,
+    /// How many presses of the card of a message wait for their answer.
+    pub(crate) pressing: HashMap<String, u32>,
     pub(crate) windows: HashMap<String, Window>,
     /// Deliveries that wait for their first try, by chat. A key is here while its lane runs.
     pub(crate) lanes: BTreeMap<String, VecDeque<Delivery>>,
@@ -99,6 +104,8 @@ impl State {
             dice: Dice::new(seed),
             tokens: Tokens::default(),
             uuids: HashMap::new(),
+            update_tokens: HashMap::new(),
+            pressing: HashMap::new(),
             windows: HashMap::new(),
             lanes: BTreeMap::new(),
             retries: Vec::new(),

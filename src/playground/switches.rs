@@ -111,6 +111,10 @@ switches! {
     streaming_answers: StreamingAnswers,
     /// What the limit of Markdown tables counts.
     markdown_tables: MarkdownTables,
+    /// What becomes of a delayed update that comes before the answer to the press.
+    early_updates: EarlyUpdates,
+    /// Whether a card can be changed by calls while a press of it waits for its answer.
+    pressed_cards: PressedCards,
 }
 
 switch!(
@@ -373,6 +377,27 @@ switch!(
         Card,
         /// Four in each component, as the documents say.
         Component,
+    }
+);
+switch!(
+    /// What becomes of a delayed update that comes before the answer to the press (section 1.7).
+    EarlyUpdates {
+        /// It is refused.
+        #[default]
+        Refused,
+        /// It is answered as a success, and the card is as before.
+        Undone,
+    }
+);
+switch!(
+    /// Whether a card can be changed by calls while a press of it waits for its answer
+    /// (sections 5.4 and 6.1).
+    PressedCards {
+        /// It can.
+        #[default]
+        Free,
+        /// It cannot (200810; for a message's card 230099 with 11310).
+        Locked,
     }
 );
 

@@ -217,6 +217,8 @@ pub(crate) struct Message {
     pub(crate) created_ms: u64,
     pub(crate) updated_ms: u64,
     pub(crate) edits: u64,
+    /// How many times people pressed something in its card.
+    pub(crate) presses: u64,
     pub(crate) recalled: bool,
     pub(crate) reactions: Vec<Reaction>,
 }

@@ -3,7 +3,9 @@
 
 use std::time::Duration;
 
-use larkspur::playground::{CardButton, CardPress, MarkdownTables, Playground, RateLimits};
+use larkspur::playground::{
+    CardButton, CardPress, EarlyUpdates, MarkdownTables, Playground, PressedCards, RateLimits,
+};
 use serde_json::{Value, json};
 
 use crate::support::{App, Client, Reply, opened, playground};
@@ -349,4 +351,75 @@ async fn the_answer_to_a_press_shows_a_toast_and_replaces_the_card() {
         assert_eq!((outcome.client_error, outcome.toast, outcome.replaced), (error, None, false));
     }
     assert_eq!(sim.seen(&message_id).unwrap().text, "Release\n[Go]");
+}
+
+/// The update token of the last callback that the app received.
+fn token(app: &App) -> String {
+    let last = app.received().pop().unwrap();
+    opened(&last.body)["event"]["token"].as_str().unwrap().to_owned()
+}
+
+async fn later(client: &Client, token: &str, text: &str) -> i64 {
+    let body = json!({"token": token, "card": card(&markdown(text))});
+    client.call("POST", "/open-apis/interactive/v1/card/update", Some(&body)).await.code()
+}
+
+#[tokio::test]
+async fn a_pressed_card_is_changed_later_twice_within_half_an_hour() {
+    let sim = playground().await;
+    let app = App::answering(&[]).await;
+    sim.set_event_url(&app.url);
+    let (client, message_id) = shown(&sim, &json!([button("Go", &json!({}))])).await;
+    let press = || CardPress::of_button("u1", &message_id, CardButton::Place(0));
+    sim.press(press()).await.unwrap();
+    sim.press(press()).await.unwrap();
+    assert_eq!(sim.seen(&message_id).unwrap().presses, 2);
+    let token = token(&app);
+    assert_eq!(later(&client, "c-none", "x").await, 300_020);
+    let bad = json!({"token": token, "card": card(&json!([{"tag": "marquee"}]))});
+    let path = "/open-apis/interactive/v1/card/update";
+    assert_eq!(client.call("POST", path, Some(&bad)).await.code(), 11_311);
+    sim.advance(Duration::from_mins(30));
+    assert_eq!(later(&client, &token, "one").await, 0);
+    assert_eq!(sim.seen(&message_id).unwrap().text, "Release\none");
+    sim.advance(Duration::from_millis(1));
+    assert_eq!(later(&client, &token, "late").await, 300_020);
+
+    let (client, message_id) = shown(&sim, &json!([button("Go", &json!({}))])).await;
+    sim.press(CardPress::of_button("u1", &message_id, CardButton::Place(0))).await.unwrap();
+    let token = self::token(&app);
+    for (text, code) in [("one", 0), ("two", 0), ("three", 300_030)] {
+        assert_eq!(later(&client, &token, text).await, code, "{text}");
+    }
+    assert_eq!(sim.seen(&message_id).unwrap().text, "Release\ntwo");
+}
+
+#[tokio::test]
+async fn before_a_press_is_answered_its_card_is_not_changed_by_others() {
+    let sim = playground().await;
+    let app = App::answering(&[]).await;
+    sim.set_event_url(&app.url);
+    let (client, message_id) = shown(&sim, &json!([button("Go", &json!({}))])).await;
+    let path = format!("/open-apis/im/v1/messages/{message_id}");
+    let change = json!({"content": card(&json!([button("Go", &json!({"n": 2}))])).to_string()});
+    let press = sim.press(CardPress::of_button("u1", &message_id, CardButton::Place(0)));
+    let meanwhile = async {
+        let gate = app.hold().await;
+        while app.received().is_empty() {
+            tokio::task::yield_now().await;
+        }
+        let token = token(&app);
+        assert_eq!(later(&client, &token, "early").await, 300_040);
+        sim.switch(|switches| switches.early_updates = EarlyUpdates::Undone);
+        assert_eq!(later(&client, &token, "early").await, 0);
+        assert_eq!(sim.seen(&message_id).unwrap().text, "Release\n[Go]");
+        assert_eq!(client.call("PATCH", &path, Some(&change)).await.code(), 0);
+        sim.switch(|switches| switches.pressed_cards = PressedCards::Locked);
+        let locked = client.call("PATCH", &path, Some(&change)).await;
+        assert!(locked.text.contains("ErrCode: 11310;"), "{}", locked.text);
+        drop(gate);
+    };
+    let ((), outcome) = tokio::join!(meanwhile, press);
+    assert_eq!(outcome.unwrap().client_error, 0);
+    assert_eq!(client.call("PATCH", &path, Some(&change)).await.code(), 0);
 }

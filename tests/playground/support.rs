@@ -154,6 +154,7 @@ struct Inbox {
     statuses: Mutex<VecDeque<u16>>,
     challenge: Mutex<Option<String>>,
     answer: Mutex<Option<String>>,
+    gate: tokio::sync::RwLock<()>,
 }
 
 /// An app that receives events and answers as a script says, then 200.
@@ -198,6 +199,11 @@ impl App {
     pub(crate) fn answer_with(&self, answer: &Value) {
         *self.inbox.answer.lock().unwrap() = Some(answer.to_string());
     }
+
+    /// Answers nothing until what this gives is dropped.
+    pub(crate) async fn hold(&self) -> tokio::sync::RwLockWriteGuard<'_, ()> {
+        self.inbox.gate.write().await
+    }
 }
 
 impl Drop for App {
@@ -213,6 +219,7 @@ async fn receive(
 ) -> (StatusCode, String) {
     let body = String::from_utf8(body.to_vec()).unwrap();
     inbox.received.lock().unwrap().push(Received { headers, body: body.clone() });
+    drop(inbox.gate.read().await);
     let status = inbox.statuses.lock().unwrap().pop_front().unwrap_or(200);
     let forced = inbox.challenge.lock().unwrap().clone();
     let event = opened(&body);

@@ -197,6 +197,11 @@ pub(crate) fn shared(card: &Value) -> Result<(), Refusal> {
     Err(refused(NOT_SHARED, "update_multi is not true").in_message())
 }
 
+/// Somebody has pressed something in the card, and the answer is not here yet.
+pub(crate) fn locked() -> Refusal {
+    refused(TOO_MUCH, "the card is locked by an ongoing interaction").in_message()
+}
+
 fn check_header(header: &Value) -> Result<(), Flaw> {
     known_only(header, "header", HEADER, &[])?;
     plain_text(header, "title")?;
