@@ -52,12 +52,13 @@ pub(crate) fn read(
     let Value::Object(object) = value else {
         return Err(Refusal::parameter("content is not a JSON object"));
     };
-    let mut reader = Reader { world, chat, mentions: Vec::new(), mentions_all: false };
+    let mut reader = Reader { author, world, chat, mentions: Vec::new(), mentions_all: false };
     let content = match msg_type {
         "text" => reader.text(&object)?,
         "post" => reader.post(&object)?,
+        "image" | "file" | "audio" | "media" => reader.upload(msg_type, &object)?,
         other => {
-            let known = ["image", "file", "audio", "media", "sticker", "share_chat", "share_user"];
+            let known = ["sticker", "share_chat", "share_user"];
             return Err(Refusal::parameter(if known.contains(&other) {
                 format!("msg_type {other} is not simulated by this playground")
             } else {
@@ -91,6 +92,7 @@ pub(crate) fn mentions_all(card: &Value) -> bool {
 }
 
 struct Reader<'world> {
+    author: Author<'world>,
     world: &'world World,
     chat: &'world Chat,
     mentions: Vec<Mention>,
@@ -152,6 +154,45 @@ impl Reader<'_> {
         let mention = self.world.mention(&key, id, self.chat)?;
         self.mentions.push(mention);
         Some(key)
+    }
+
+    /// Files: their keys must be the app's own, and sent as what they were uploaded as.
+    fn upload(&self, msg_type: &str, object: &Map<String, Value>) -> Result<Value, Refusal> {
+        let string = |name: &'static str| {
+            let text = object.get(name).and_then(Value::as_str);
+            text.ok_or_else(|| Refusal::parameter(format!("content has no string `{name}`")))
+        };
+        if msg_type == "image" {
+            let key = string("image_key")?;
+            self.own(key, "img_")?;
+            return Ok(json!({ "image_key": key }));
+        }
+        let key = string("file_key")?;
+        self.own(key, "file_")?;
+        let upload = self.world.uploads.get(key);
+        let (kind, file_name) = upload.map_or(("", ""), |upload| (&upload.kind, &upload.file_name));
+        let wanted = match kind {
+            "opus" => "audio",
+            "mp4" => "media",
+            _ => "file",
+        };
+        if wanted != msg_type {
+            return Err(Refusal::new(230_055, "The type of file upload does not match msg_type."));
+        }
+        Ok(match msg_type {
+            "file" => json!({"file_key": key, "file_name": file_name}),
+            "audio" => json!({"file_key": key, "duration": 2000}),
+            _ => json!({"file_key": key, "file_name": file_name, "duration": 2000,
+                "image_key": object.get("image_key").and_then(Value::as_str).unwrap_or_default()}),
+        })
+    }
+
+    fn own(&self, key: &str, prefix: &str) -> Result<(), Refusal> {
+        match self.author.owns(key).filter(|_| key.starts_with(prefix)) {
+            Some(true) => Ok(()),
+            Some(false) => Err(Refusal::new(230_017, "Bot is NOT the owner of the resource.")),
+            None => Err(Refusal::parameter(format!("there is no key {key}"))),
+        }
     }
 
     fn post(&mut self, object: &Map<String, Value>) -> Result<Value, Refusal> {
@@ -220,7 +261,11 @@ impl Reader<'_> {
                     self.mentions.last().filter(|_| id != "all").map_or("", |last| &last.name);
                 json!({"tag": "at", "user_id": placeholder, "user_name": name, "style": []})
             }
-            "img" => json!({"tag": "img", "image_key": string("image_key")?}),
+            "img" => {
+                let key = string("image_key")?;
+                self.own(key, "img_")?;
+                json!({"tag": "img", "image_key": key})
+            }
             "media" => json!({"tag": "media", "file_key": string("file_key")?}),
             "emotion" => json!({"tag": "emotion", "emoji_type": string("emoji_type")?}),
             "hr" => json!({"tag": "hr"}),

@@ -73,6 +73,14 @@ pub enum Endpoint {
     ElementContent,
     /// `POST /open-apis/interactive/v1/card/update`
     CardDelayed,
+    /// `POST /open-apis/im/v1/images`
+    UploadImage,
+    /// `POST /open-apis/im/v1/files`
+    UploadFile,
+    /// `GET /open-apis/im/v1/images/:key`
+    Image,
+    /// `GET /open-apis/im/v1/files/:key`
+    File,
     /// Anything else under `/open-apis`.
     Unknown,
 }
@@ -105,6 +113,10 @@ impl Endpoint {
             ("GET", ["contact", "v3", "group", "member_belong"]) => Self::UserGroups,
             ("GET", ["im", "v1", "chats", _]) => Self::Chat,
             ("GET", ["im", "v1", "messages", _, "resources", _]) => Self::Resource,
+            ("POST", ["im", "v1", "images"]) => Self::UploadImage,
+            ("POST", ["im", "v1", "files"]) => Self::UploadFile,
+            ("GET", ["im", "v1", "images", _]) => Self::Image,
+            ("GET", ["im", "v1", "files", _]) => Self::File,
             ("POST", ["interactive", "v1", "card", "update"]) => Self::CardDelayed,
             (method, ["cardkit", "v1", "cards", rest @ ..]) => Self::of_entity(method, rest),
             _ => Self::Unknown,

@@ -65,7 +65,10 @@ limits! {
     MESSAGE_PER_SECOND       = 5,           "changes of one message",   "5.1",   230_020;
     CARD_LIFE                = 14 * 86_400, "s in which it changes",    "5.1",   230_031;
     IMAGE_BYTES              = 10 << 20,    "bytes of an image",        "5.1",   234_006;
-    FILE_BYTES               = 30 << 20,    "bytes of a file",          "5.1",   0;
+    FILE_BYTES               = 30 << 20,    "bytes of a file",          "5.1",   234_006;
+    IMAGE_SIDE               = 12_000,      "pixels of an image's side", "5.1",  234_039;
+    GIF_SIDE                 = 2_000,       "pixels of a GIF's side",   "5.1",   234_039;
+    AVATAR_SIDE              = 4_096,       "pixels of an avatar's side", "5.1", 234_039;
     CARD_MD_TABLES           = 3,           "Markdown tables of a card", "5.5",  230_099;
     MD_TABLES                = 4,           "tables of a Markdown text", "5.5",  230_099;
     CARD_TABLES              = 5,           "tables of a card",         "5.5",   230_099;

@@ -66,11 +66,15 @@ pub(crate) fn send(shared: &Arc<Shared>, sent: &Sent) -> Result<(String, String)
 
 /// Keeps a file under a new key.
 pub(crate) fn upload(shared: &Shared, is_image: bool, name: &str, bytes: Vec<u8>) -> String {
+    let file_name = name.to_owned();
+    keep(shared, is_image, Upload { app_id: None, kind: String::new(), file_name, bytes })
+}
+
+/// Keeps what somebody uploaded; its key.
+pub(crate) fn keep(shared: &Shared, is_image: bool, upload: Upload) -> String {
     let mut state = shared.lock();
     let kind = if is_image { "img_v3" } else { "file_v3" };
     let key = format!("{kind}_{}g", state.dice.hex());
-    let file_name = name.to_owned();
-    let upload = Upload { app_id: None, kind: String::new(), file_name, bytes };
     state.world.uploads.insert(key.clone(), upload);
     key
 }
@@ -151,10 +155,15 @@ pub(crate) async fn download(
 pub(crate) fn carries(state: &State, message: &Message, key: &str) -> bool {
     let own = |message: &Message| {
         let content: Value = serde_json::from_str(&message.content).unwrap_or(Value::Null);
-        holds(&content, key)
+        holds(&content, key) || message.card.as_ref().is_some_and(|card| shows(card, key))
     };
     let served = state.switches.forward_resources == ForwardResources::Served;
     own(message) || (served && state.world.whole(message).iter().any(own))
+}
+
+/// Whether a card has a picture, also in the middle of a text.
+fn shows(card: &Value, key: &str) -> bool {
+    key.starts_with("img_") && card.to_string().contains(key)
 }
 
 fn holds(value: &Value, key: &str) -> bool {
@@ -166,7 +175,7 @@ fn holds(value: &Value, key: &str) -> bool {
     }
 }
 
-fn file(upload: &Upload) -> Response {
+pub(crate) fn file(upload: &Upload) -> Response {
     let mut response = Response::new(Body::from(upload.bytes.clone()));
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/octet-stream"));

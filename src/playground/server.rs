@@ -28,7 +28,7 @@ use super::state::{CallRecord, Shared};
 use super::switches::ErrorStatus;
 use super::{
     amend, callbacks, cardkit, contact, control, reactions, read, resources, send, socket, tokens,
-    web,
+    uploads, web,
 };
 
 /// The largest request body that is read at all.
@@ -79,6 +79,7 @@ pub(crate) fn router(shared: Arc<Shared>) -> Router {
             get(resources::download),
         )
         .merge(card_entities())
+        .merge(uploads::router())
         .nest("/sim/v1", control::router().layer(from_fn(web::guard::known_host_only)))
         .merge(socket::router())
         .merge(web::router())

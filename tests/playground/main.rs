@@ -41,6 +41,8 @@ mod tokens;
 #[cfg(test)]
 mod upkeep;
 #[cfg(test)]
+mod uploads;
+#[cfg(test)]
 mod web;
 #[cfg(test)]
 mod web_path;
