@@ -17,6 +17,12 @@ const sdk = createRequire(join(process.env.MODULES, "here.js"))("@larksuiteoapi/
 const APP = "cli_a1b2c3d4e5f60718";
 const SECRET = "playground-app-secret";
 const PATIENCE = 30_000;
+// One dot, 1 by 1.
+const PNG = Buffer.from(
+  "89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c489" +
+    "0000000d49444154789c6360000002000001e221bc330000000049454e44ae426082",
+  "hex",
+);
 const CARD = {
   schema: "2.0",
   config: { update_multi: true },
@@ -144,6 +150,19 @@ test("a refusal is told with its code", async () => {
 test("a card is sent", async () => {
   await post("interactive", CARD);
   assert.match((await last()).text, /card/);
+});
+
+test("an image and a file are uploaded and sent", async () => {
+  const image = await client.im.v1.image.create({ data: { image_type: "message", image: PNG } });
+  assert.equal(await succeeded("POST", "/open-apis/im/v1/images"), 1);
+  await post("image", { image_key: image.image_key });
+  assert.match((await last()).content, new RegExp(image.image_key));
+  const file = await client.im.v1.file.create({
+    data: { file_type: "stream", file_name: "报告.txt", file: Buffer.from("内容") },
+  });
+  assert.equal(await succeeded("POST", "/open-apis/im/v1/files"), 1);
+  await post("file", { file_key: file.file_key });
+  assert.match((await last()).content, new RegExp(file.file_key));
 });
 
 test("a card entity is made, sent, written on and finished", async () => {

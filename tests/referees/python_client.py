@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 import urllib.request
+from io import BytesIO
 
 import lark_oapi as lark
 from lark_oapi.api.auth.v3 import (
@@ -27,6 +28,10 @@ from lark_oapi.api.cardkit.v1 import (
     SettingsCardRequestBody,
 )
 from lark_oapi.api.im.v1 import (
+    CreateFileRequest,
+    CreateFileRequestBody,
+    CreateImageRequest,
+    CreateImageRequestBody,
     CreateMessageRequest,
     CreateMessageRequestBody,
     ReplyMessageRequest,
@@ -37,6 +42,11 @@ from lark_oapi.event.callback.model.p2_card_action_trigger import P2CardActionTr
 APP = "cli_a1b2c3d4e5f60718"
 SECRET = "playground-app-secret"
 PATIENCE_S = 30
+# One dot, 1 by 1.
+PNG = bytes.fromhex(
+    "89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c489"
+    "0000000d49444154789c6360000002000001e221bc330000000049454e44ae426082"
+)
 
 
 class Sim:
@@ -149,6 +159,23 @@ class Referee:
         seen = self.last()
         assert (seen["message_id"], seen["reply_to"]) == (reply.message_id, sent)
 
+    def upload(self):
+        body = CreateImageRequestBody.builder().image_type("message").image(BytesIO(PNG)).build()
+        image = done(
+            self.client.im.v1.image.create(CreateImageRequest.builder().request_body(body).build())
+        )
+        assert self.sim.succeeded("POST", "/open-apis/im/v1/images") == 1
+        self.post("image", {"image_key": image.image_key})
+        assert image.image_key in self.last()["content"]
+        body = CreateFileRequestBody.builder().file_type("stream").file_name("报告.txt")
+        body = body.file(BytesIO("内容".encode())).build()
+        file = done(
+            self.client.im.v1.file.create(CreateFileRequest.builder().request_body(body).build())
+        )
+        assert self.sim.succeeded("POST", "/open-apis/im/v1/files") == 1
+        self.post("file", {"file_key": file.file_key})
+        assert file.file_key in self.last()["content"]
+
     def card(self):
         self.post("interactive", CARD)
         assert "card" in self.last()["text"], self.last()
@@ -249,6 +276,7 @@ def main():
             referee.token,
             referee.send_and_reply,
             referee.card,
+            referee.upload,
             referee.card_kit,
             referee.connect,
             referee.receive,
