@@ -346,3 +346,45 @@ async fn foreign_pages_and_foreign_names_are_refused() {
     let own = http().post(&say).header("Sec-Fetch-Site", "same-origin").body("text=x");
     assert_eq!(Browser::finish(own).await.status, 204);
 }
+
+#[tokio::test]
+async fn a_card_grows_in_the_page_with_its_tables_and_panels_until_it_is_whole() {
+    let sim = playground().await;
+    let chat = sim.group("g1", &["u1"]).chat_id;
+    let client = Client::of(&sim).await;
+    let elements = json!([
+        {"tag": "markdown", "element_id": "text", "content": "one"},
+        {"tag": "table", "rows": [{"who": "**Ann**", "note": "<i>"}], "columns": [
+            {"name": "who", "display_name": "Who", "data_type": "lark_md"}, {"name": "note"},
+        ]},
+        {"tag": "collapsible_panel", "expanded": false, "elements": [{"tag": "hr"}],
+            "header": {"title": {"tag": "plain_text", "content": "Steps"}}},
+    ]);
+    let mut growing = card(&elements);
+    growing["config"] = json!({"streaming_mode": true, "update_multi": true});
+    let cards = "/open-apis/cardkit/v1/cards";
+    let body = json!({"type": "card_json", "data": growing.to_string()});
+    let card_id = client.call("POST", cards, Some(&body)).await.data("/card_id").to_owned();
+    let content = json!({"type": "card", "data": {"card_id": card_id}}).to_string();
+    assert_eq!(send(&client, &chat, &content).await.code(), 0);
+    let browser = Browser::at(&sim);
+    let address = format!("/web/messages?lang=en&me=u1&chat={chat}");
+    let page = browser.get(&address).await.text;
+    assert!(page.contains("data-edits=\"0\" data-streaming=\"true\""), "{page}");
+    assert!(page.contains("<th>Who</th><th>note</th>"), "{page}");
+    assert!(page.contains("<td><b>Ann</b></td><td>&lt;i&gt;</td>"), "{page}");
+    assert!(page.contains("<summary>Steps</summary>") && !page.contains(" open "), "{page}");
+    let path = format!("{cards}/{card_id}/elements/text/content");
+    let more = json!({"content": "one two\n```\nlet x = 1;\n```\n# End", "sequence": 1});
+    assert_eq!(client.call("PUT", &path, Some(&more)).await.code(), 0);
+    let page = browser.get(&address).await.text;
+    assert!(page.contains("data-edits=\"1\" data-streaming=\"true\""), "{page}");
+    assert!(page.contains("<code>let x = 1;</code>"), "{page}");
+    assert!(page.contains("<div class=\"h\">End</div>"), "{page}");
+    let settings = json!({"config": {"streaming_mode": false}}).to_string();
+    let body = json!({"settings": settings, "sequence": 2});
+    let path = format!("{cards}/{card_id}/settings");
+    assert_eq!(client.call("PATCH", &path, Some(&body)).await.code(), 0);
+    let page = browser.get(&address).await.text;
+    assert!(page.contains("data-streaming=\"false\"") && !page.contains("data-test=\"streaming\""));
+}

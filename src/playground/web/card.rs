@@ -1,11 +1,13 @@
-//! A card as the page shows it: its header in its colour, texts, columns, buttons.
+//! A card as the page shows it: its header in its colour, texts, tables, panels, columns, buttons;
+//! and whether it is still being written.
 
 use maud::{Markup, html};
 use serde_json::Value;
 
 use super::rich;
 use super::view::View;
-use crate::playground::card::SeenCard;
+use crate::playground::card::{SeenCard, table};
+use crate::playground::seen::SeenMessage;
 
 const COLOURS: [&str; 11] = [
     "wathet",
@@ -35,10 +37,12 @@ struct Painter<'page> {
     message_id: &'page str,
     card: &'page SeenCard,
     buttons: usize,
+    panels: usize,
 }
 
-pub(super) fn card(view: &View, message_id: &str, card: &SeenCard) -> Markup {
-    let mut painter = Painter { view, message_id, card, buttons: 0 };
+pub(super) fn card(view: &View, message: &SeenMessage, card: &SeenCard) -> Markup {
+    let message_id = message.message_id.as_str();
+    let mut painter = Painter { view, message_id, card, buttons: 0, panels: 0 };
     let body = painter.elements(list(&card.json, "/body/elements"));
     let colour = COLOURS.iter().find(|colour| **colour == card.template);
     let colour = match (colour, card.template.as_str()) {
@@ -47,7 +51,8 @@ pub(super) fn card(view: &View, message_id: &str, card: &SeenCard) -> Markup {
         (None, _) => "cardhead".to_owned(),
     };
     html! {
-        div class="bubble card" data-test="card" {
+        div class="bubble card" data-test="card" data-edits=(message.edits)
+            data-streaming=(if card.streaming { "true" } else { "false" }) {
             @if !card.title.is_empty() {
                 div class=(colour) {
                     (card.title)
@@ -55,7 +60,34 @@ pub(super) fn card(view: &View, message_id: &str, card: &SeenCard) -> Markup {
                     @if !subtitle.is_empty() { div class="fine" { (subtitle) } }
                 }
             }
-            div class="cardbody" { (body) }
+            div class="cardbody" {
+                (body)
+                @if card.streaming {
+                    div class="fine" data-test="streaming" { (view.words().streaming) }
+                }
+            }
+        }
+    }
+}
+
+/// A table. All its rows are shown; pages of it are a thing of small screens.
+fn grid(element: &Value) -> Markup {
+    let (heads, rows) = table(element);
+    let columns = list(element, "/columns");
+    let is_markdown = |place: usize| {
+        let kind = columns.get(place).map_or("", |column| string(column, "/data_type"));
+        matches!(kind, "lark_md" | "markdown")
+    };
+    html! {
+        table data-test="table" {
+            tr { @for head in &heads { th { (head) } } }
+            @for row in &rows {
+                tr {
+                    @for (place, text) in row.iter().enumerate() {
+                        td { (rich::cell(text, is_markdown(place))) }
+                    }
+                }
+            }
         }
     }
 }
@@ -90,8 +122,27 @@ impl Painter<'_> {
                     .collect();
                 html! { div class="columns" { @for column in &columns { div { (column) } } } }
             }
-            "table" => html! { div class="fine" { "[table]" } },
+            "table" => grid(element),
+            "collapsible_panel" => self.panel(element),
             _ => html! {},
+        }
+    }
+
+    /// What the reader opened or closed stays so when the card is drawn anew: `data-panel` tells
+    /// the page which one it is.
+    fn panel(&mut self, element: &Value) -> Markup {
+        let place = self.panels;
+        self.panels += 1;
+        let is_open = element.get("expanded").and_then(Value::as_bool).unwrap_or(false);
+        let is_markdown = string(element, "/header/title/tag") != "plain_text";
+        let title = rich::cell(string(element, "/header/title/content"), is_markdown);
+        let inner = self.elements(list(element, "/elements"));
+        html! {
+            details class="panel" data-test="panel" open[is_open]
+                data-panel={ (self.message_id) ":" (place) } {
+                summary { (title) }
+                div class="cardbody" { (inner) }
+            }
         }
     }
 

@@ -142,7 +142,7 @@ fn body(view: &View, seen: &SeenMessage) -> Markup {
         return html! { div class="bubble" { span class="gone" { (view.words().recalled) } } };
     }
     if let Some(shown) = &seen.card {
-        return card::card(view, &seen.message_id, shown);
+        return card::card(view, seen, shown);
     }
     let content: Value = serde_json::from_str(&seen.content).unwrap_or(Value::Null);
     let field = |name: &str| content.get(name).and_then(Value::as_str).unwrap_or_default();

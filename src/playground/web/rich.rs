@@ -11,6 +11,16 @@ pub(super) fn plain(text: &str) -> Markup {
     html! { @for line in text.lines() { div class="line" { (inline(line, false)) } } }
 }
 
+/// Text that stands in one cell of a table.
+pub(super) fn cell(text: &str, is_markdown: bool) -> Markup {
+    html! {
+        @for (index, line) in text.lines().enumerate() {
+            @if index > 0 { br; }
+            (inline(line, is_markdown))
+        }
+    }
+}
+
 /// Text of a bot: the common Markdown.
 pub(super) fn markdown(text: &str) -> Markup {
     let lines: Vec<&str> = text.lines().collect();

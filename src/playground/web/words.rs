@@ -89,6 +89,7 @@ words! {
     earlier: "更早的消息没有显示。", "Earlier messages are not shown.";
     recalled: "消息已撤回", "This message was recalled";
     edited: "已编辑", "edited";
+    streaming: "生成中…", "writing…";
     reply: "回复", "Reply";
     thread: "话题", "Thread";
     in_thread: "在话题中回复", "Reply in thread";

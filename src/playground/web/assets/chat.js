@@ -24,6 +24,18 @@
     });
   });
 
+  // A panel stays as the reader left it when its card is drawn anew.
+  var panels = new Map();
+  document.addEventListener("click", function (event) {
+    var panel = at(event.target, "details[data-panel] > summary");
+    if (panel) panels.set(panel.parentNode.dataset.panel, !panel.parentNode.open);
+  });
+  document.addEventListener("htmx:afterSwap", function () {
+    document.querySelectorAll("details[data-panel]").forEach(function (panel) {
+      if (panels.has(panel.dataset.panel)) panel.open = panels.get(panel.dataset.panel);
+    });
+  });
+
   function quote(form, id, text) {
     if (!form) return;
     form.querySelector("input[name=parent]").value = id;
