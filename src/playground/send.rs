@@ -285,12 +285,10 @@ fn create(state: &mut State, order: &Order, now_ms: u64) -> Result<Message, Refu
         return Err(refusal.with_status(StatusCode::INTERNAL_SERVER_ERROR));
     }
     check_length(&order.msg_type, order.request_bytes)?;
-    let received = match cardkit::named(&order.msg_type, &order.content) {
-        Some(card_id) => cardkit::take(state, &card_id, &order.app_id, now_ms)?,
-        None => {
-            let author = state.author(&order.app_id);
-            content::read(author, &chat, &order.msg_type, &order.content)?
-        }
+    let received = if let Some(card_id) = cardkit::named(&order.msg_type, &order.content) {
+        cardkit::take(state, &card_id, &order.app_id, now_ms)?
+    } else {
+        content::read(state.author(&order.app_id), &chat, &order.msg_type, &order.content)?
     };
     let thread_id = match (&order.target, &parent) {
         (Target::Message { in_thread, .. }, Some(parent)) => {

@@ -158,19 +158,10 @@ async fn tables_and_panels_are_seen_with_everything_in_them() {
 }
 
 #[tokio::test]
-async fn a_card_that_cannot_be_built_is_refused_with_the_code_that_says_why() {
+async fn buttons_panels_and_tables_that_are_not_as_they_must_be_are_refused() {
     let sim = playground().await;
     let chat = sim.group("g1", &["u1"]);
     let client = Client::of(&sim).await;
-    let open = |url: &str| {
-        json!([{"tag": "button", "text": {"tag": "plain_text", "content": "x"},
-            "behaviors": [{"type": "open_url", "default_url": url}]}])
-    };
-    let twice = json!([{"tag": "hr", "element_id": "a"}, {"tag": "hr", "element_id": "a"}]);
-    let mut alone = card(&json!([]));
-    alone["config"] = json!({"update_multi": false});
-    let mut coloured = card(&json!([]));
-    coloured["header"]["template"] = json!("pink");
     let with = |mut element: Value, name: &str, value: Value| {
         element[name] = value;
         card(&json!([element])).to_string()
@@ -211,6 +202,29 @@ async fn a_card_that_cannot_be_built_is_refused_with_the_code_that_says_why() {
         (grid(name("number"), json!([{"a": "1"}])), 200_914),
         (grid(name("lark_md"), json!([{"a": "<at id=ou_nobody></at>"}])), 100_290),
         (card(&json!([inside])).to_string(), 200_621),
+    ];
+    for (content, code) in table {
+        let reply = send(&client, &chat.chat_id, &content).await;
+        assert_eq!(reply.code(), 230_099, "{content}: {}", reply.text);
+        assert!(reply.text.contains(&format!("ErrCode: {code};")), "{content}: {}", reply.text);
+    }
+}
+
+#[tokio::test]
+async fn a_card_that_cannot_be_built_is_refused_with_the_code_that_says_why() {
+    let sim = playground().await;
+    let chat = sim.group("g1", &["u1"]);
+    let client = Client::of(&sim).await;
+    let open = |url: &str| {
+        json!([{"tag": "button", "text": {"tag": "plain_text", "content": "x"},
+            "behaviors": [{"type": "open_url", "default_url": url}]}])
+    };
+    let twice = json!([{"tag": "hr", "element_id": "a"}, {"tag": "hr", "element_id": "a"}]);
+    let mut alone = card(&json!([]));
+    alone["config"] = json!({"update_multi": false});
+    let mut coloured = card(&json!([]));
+    coloured["header"]["template"] = json!("pink");
+    let table = [
         ("{".to_owned(), 200_621),
         (json!({"elements": []}).to_string(), 200_621),
         (card(&json!([{"tag": "marquee"}])).to_string(), 200_621),

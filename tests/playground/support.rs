@@ -36,7 +36,26 @@ pub(crate) struct Reply {
     pub(crate) text: String,
 }
 
+/// The body of an answer.
+pub(crate) async fn bytes_of(response: &mut reqwest::Response) -> Result<Vec<u8>, reqwest::Error> {
+    let mut bytes = Vec::new();
+    while let Some(chunk) = response.chunk().await? {
+        bytes.extend_from_slice(&chunk);
+    }
+    Ok(bytes)
+}
+
 impl Reply {
+    pub(crate) async fn of(mut response: reqwest::Response) -> Result<Self, reqwest::Error> {
+        let text = String::from_utf8(bytes_of(&mut response).await?).unwrap();
+        Ok(Self {
+            status: response.status().as_u16(),
+            headers: response.headers().clone(),
+            json: serde_json::from_str(&text).unwrap_or(Value::Null),
+            text,
+        })
+    }
+
     pub(crate) fn code(&self) -> i64 {
         self.json["code"].as_i64().unwrap_or(-1)
     }
@@ -108,18 +127,7 @@ impl Client {
         if let Some(body) = body {
             request = request.json(body);
         }
-        let mut response = request.send().await?;
-        let mut bytes = Vec::new();
-        while let Some(chunk) = response.chunk().await? {
-            bytes.extend_from_slice(&chunk);
-        }
-        let text = String::from_utf8(bytes).unwrap();
-        Ok(Reply {
-            status: response.status().as_u16(),
-            headers: response.headers().clone(),
-            json: serde_json::from_str(&text).unwrap_or(Value::Null),
-            text,
-        })
+        Reply::of(request.send().await?).await
     }
 
     pub(crate) async fn send(&self, chat_id: &str, text: &str, uuid: &str) -> Reply {

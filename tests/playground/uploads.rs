@@ -4,7 +4,7 @@ use larkspur::playground::{AppSettings, Endpoint, FaultAction, FaultRule, Playgr
 use serde_json::{Value, json};
 
 use crate::cards::{card, send};
-use crate::support::{Client, Reply, playground};
+use crate::support::{Client, Reply, bytes_of, playground};
 
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x02\0\0\0\x01";
 const IMAGES: &str = "/open-apis/im/v1/images";
@@ -32,10 +32,7 @@ async fn upload(client: &Client, path: &str, parts: &[Part<'_>]) -> Reply {
         .send()
         .await
         .unwrap();
-    let (status, headers) = (answer.status().as_u16(), answer.headers().clone());
-    let text = answer.text().await.unwrap();
-    let json = serde_json::from_str(&text).unwrap_or(Value::Null);
-    Reply { status, headers, json, text }
+    Reply::of(answer).await.unwrap()
 }
 
 async fn image(client: &Client, bytes: &[u8]) -> Reply {
@@ -103,7 +100,7 @@ async fn a_picture_is_uploaded_shown_and_given_back_to_its_app_alone() {
     assert_eq!(other.call("GET", &path, None).await.code(), 234_008);
     let request = client.http.get(format!("{}{path}", client.base));
     let request = request.header("Authorization", format!("Bearer {}", client.token));
-    assert_eq!(request.send().await.unwrap().bytes().await.unwrap(), PNG);
+    assert_eq!(bytes_of(&mut request.send().await.unwrap()).await.unwrap(), PNG);
 }
 
 #[tokio::test]

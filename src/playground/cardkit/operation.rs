@@ -118,7 +118,9 @@ pub(super) fn apply(card: &mut Value, operation: Operation) -> Result<(), Refusa
     match operation {
         Operation::Replace(new) => *card = new,
         Operation::Settings(settings) => change_settings(card, &settings)?,
-        Operation::Add { place, target, elements } => add(card, place, target, elements)?,
+        Operation::Add { place, target, elements } => {
+            add(card, place, target.as_deref(), elements)?;
+        }
         Operation::Put { id, element } => *found(card, &id)? = object(element)?,
         Operation::Patch { id, partial } => {
             let element = found(card, &id)?;
@@ -163,26 +165,23 @@ fn change_settings(card: &mut Value, settings: &Value) -> Result<(), Refusal> {
 fn add(
     card: &mut Value,
     place: Place,
-    target: Option<String>,
+    target: Option<&str>,
     elements: Vec<Value>,
 ) -> Result<(), Refusal> {
-    if let (Place::End, Some(target)) = (place, &target) {
+    if let (Place::End, Some(target)) = (place, target) {
         let inner = found(card, target)?.get_mut("elements").and_then(Value::as_array_mut);
         let inner = inner.ok_or_else(|| Refusal::new(BAD_PLACE, "the target holds no elements"))?;
         inner.extend(elements);
         return Ok(());
     }
-    let (list, index) = match &target {
-        Some(target) => {
-            let (list, index) = place_of(card, target)?;
-            (list, index + usize::from(place == Place::After))
-        }
-        None => {
-            let root = card.pointer_mut("/body/elements").and_then(Value::as_array_mut);
-            let root = root.ok_or_else(|| Refusal::new(BAD_PLACE, "the card has no body"))?;
-            let end = root.len();
-            (root, end)
-        }
+    let (list, index) = if let Some(target) = target {
+        let (list, index) = place_of(card, target)?;
+        (list, index + usize::from(place == Place::After))
+    } else {
+        let root = card.pointer_mut("/body/elements").and_then(Value::as_array_mut);
+        let root = root.ok_or_else(|| Refusal::new(BAD_PLACE, "the card has no body"))?;
+        let end = root.len();
+        (root, end)
     };
     list.splice(index..index, elements);
     Ok(())
