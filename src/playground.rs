@@ -3,8 +3,8 @@
 //! It speaks the platform's HTTP API as strictly as the platform does, pushes events as the
 //! platform does (encrypted, signed, in order per chat, repeated on the ladder), and shows what a
 //! person would see. Its wire code is its own: it shares nothing with the Lark channel, so that
-//! the two check each other. Not simulated: cards of schema 1.0, user tokens, what bots say to each
-//! other (a bot's message is pushed to nobody).
+//! the two check each other. Not simulated: cards of schema 1.0, templates of cards, user tokens,
+//! what bots say to each other (a bot's message is pushed to nobody).
 //!
 //! Invariants: time is the simulator's clock alone (except how long a peer may take); everything
 //! random follows from one seed; ids of people and chats follow from their aliases; the state's

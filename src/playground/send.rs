@@ -260,9 +260,7 @@ fn finish(shared: &Arc<Shared>, order: &Order) -> Result<Value, Refusal> {
     let message = made?;
     let object = wire::message_object(&state.world, &message);
     let message_id = message.message_id.clone();
-    if let Some(card_id) = &message.card_id {
-        cardkit::link(&mut state.world, card_id, &message_id);
-    }
+    cardkit::link(&mut state.world, &message);
     state.world.insert(message);
     seen::note(&mut state.world, &message_id, now_ms);
     drop(state);

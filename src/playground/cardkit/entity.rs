@@ -201,9 +201,10 @@ fn unbuilt(code: i64, why: &str) -> Refusal {
 }
 
 /// From now on a message shows the entity that it was made of.
-pub(crate) fn link(world: &mut World, card_id: &str, message_id: &str) {
-    if let Some(entity) = world.entities.get_mut(card_id) {
-        entity.message_id = Some(message_id.to_owned());
+pub(crate) fn link(world: &mut World, message: &Message) {
+    let card_id = message.card_id.as_ref();
+    if let Some(entity) = card_id.and_then(|card_id| world.entities.get_mut(card_id)) {
+        entity.message_id = Some(message.message_id.clone());
     }
 }
 
