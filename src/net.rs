@@ -1,4 +1,5 @@
-//! Outgoing HTTP: one factory for clients, one reader for bodies.
+//! Outgoing HTTP: one factory for clients, one reader for bodies, and connections for what is no
+//! client of HTTP but takes the same way out.
 //!
 //! Every client is built here, so that time-outs, TLS and the absence of hidden settings hold for
 //! all of them. A proxy and further root certificates come from the configuration, none from the
@@ -7,6 +8,7 @@
 //! other side.
 
 mod certificates;
+mod dial;
 mod error;
 mod factory;
 mod proxy;
@@ -14,6 +16,7 @@ mod read;
 mod roots;
 
 pub use certificates::{BadCertificates, Certificates};
+pub use dial::{Stream, Wire};
 pub use error::{NetError, unconnected};
 pub use factory::{HttpFactory, HttpSettings};
 pub use proxy::Proxy;

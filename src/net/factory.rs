@@ -117,7 +117,11 @@ impl HttpFactory {
         self.roots.is_loaded()
     }
 
-    fn tls(&self) -> Result<rustls::ClientConfig, NetError> {
+    pub(super) fn settings(&self) -> &HttpSettings {
+        &self.settings
+    }
+
+    pub(super) fn tls(&self) -> Result<rustls::ClientConfig, NetError> {
         let verifier = Arc::clone(&self.roots);
         let mut tls = rustls::ClientConfig::builder_with_provider(Arc::clone(&self.provider))
             .with_safe_default_protocol_versions()

@@ -4,7 +4,8 @@ use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
 
-use hyper_util::client::proxy::matcher::Matcher;
+use hyper::Uri;
+use hyper_util::client::proxy::matcher::{Intercept, Matcher};
 use tower::BoxError;
 use url::Url;
 
@@ -48,14 +49,26 @@ impl Proxy {
 
     /// What is written on connections that do not come about where this is the proxy.
     pub(super) fn mark(&self) -> Mark {
+        Mark { place: self.place().into(), rules: Arc::new(self.rules()) }
+    }
+
+    /// Host and port, without credentials.
+    pub(super) fn place(&self) -> String {
         let host = self.address.host_str().unwrap_or_default();
-        let place = match self.address.port_or_known_default() {
+        match self.address.port_or_known_default() {
             Some(port) => format!("{host}:{port}"),
             None => host.to_owned(),
-        };
-        // The rules by which the client below chooses.
-        let rules = Matcher::builder().all(self.address.as_str()).no(self.except.as_str()).build();
-        Mark { place: place.into(), rules: Arc::new(rules) }
+        }
+    }
+
+    /// How a server is reached through it; `None`: straight.
+    pub(super) fn way_to(&self, server: &Uri) -> Option<Intercept> {
+        self.rules().intercept(server)
+    }
+
+    /// The rules by which the client below chooses.
+    fn rules(&self) -> Matcher {
+        Matcher::builder().all(self.address.as_str()).no(self.except.as_str()).build()
     }
 }
 

@@ -223,3 +223,39 @@ async fn a_proxy_that_was_not_asked_is_not_named() {
     let said = fails(&format!("http://{gone}"), &format!("http://{here}/")).await;
     assert!(!said.contains("proxy"), "{said}");
 }
+
+/// What a plain exchange over a dialled connection brings.
+async fn exchange(factory: &HttpFactory, url: &str) -> Result<String, NetError> {
+    let mut stream = factory.dial(&url.parse().unwrap()).await?;
+    stream.write_all(b"GET / HTTP/1.1\r\n\r\n").await.unwrap();
+    stream.flush().await.unwrap();
+    let mut answer = vec![0; ANSWER.len()];
+    stream.read_exact(&mut answer).await.unwrap();
+    Ok(String::from_utf8(answer).unwrap())
+}
+
+#[tokio::test]
+async fn a_dialled_connection_takes_the_same_way_as_a_request() {
+    let tasks = tasks();
+    let (server, authority) = tls_server(&tasks, "socket.test").await;
+    let (address, heard) = proxy(&tasks, server).await;
+    let way = || Some(Proxy::new(&format!("http://ann:s3cret@{address}"), "").unwrap());
+    let answer = exchange(&factory(way(), &authority), "wss://socket.test/ws").await.unwrap();
+    assert_eq!(answer.as_bytes(), ANSWER);
+    let head = heard.lock().unwrap().remove(0).to_lowercase();
+    assert!(head.starts_with("connect socket.test:443 http/1.1\r\n"), "{head}");
+    assert!(head.contains("proxy-authorization: basic "), "{head}");
+    // Who is not trusted is not talked to.
+    let error = exchange(&factory(way(), ""), "wss://socket.test/ws").await.unwrap_err();
+    let said = error.to_string();
+    assert!(said.contains(&format!("socket.test:443 through the proxy {address}: ")), "{said}");
+    assert!(!said.contains("s3cret"), "{said}");
+    // This machine is reached without the proxy.
+    let (here, authority) = tls_server(&tasks, "localhost").await;
+    let url = format!("wss://localhost:{}/ws?ticket=1", here.port());
+    exchange(&factory(way(), &authority), &url).await.unwrap();
+    assert_eq!(heard.lock().unwrap().len(), 1, "the proxy was asked twice, once heard above");
+    let url = "wss://[::1]:1/ws?ticket=secret";
+    let said = exchange(&factory(None, ""), url).await.unwrap_err().to_string();
+    assert!(said.contains("::1:1: ") && !said.contains("secret"), "{said}");
+}
