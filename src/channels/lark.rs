@@ -10,6 +10,7 @@ mod bot;
 mod buttons;
 mod content;
 mod crypto;
+mod dispatch;
 mod event;
 mod forward;
 #[cfg(feature = "test-support")]

@@ -9,7 +9,6 @@ mod admission;
 mod refusal;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
@@ -25,16 +24,13 @@ use serde_json::json;
 use self::admission::Admitted;
 use self::refusal::Refusal;
 use super::bot::{LarkBot, LarkBots};
-use super::buttons;
-use super::event::{self, DecodeError, Opened, Receiver};
+use super::dispatch::{self, Circumstances, NotTaken};
+use super::event::Opened;
 use crate::base::limit::ellipsis;
 use crate::base::{BotName, Clock};
-use crate::envelope::{Arrival, Inlet, InletError};
+use crate::envelope::Inlet;
 use crate::telemetry::Event;
 
-/// The answer to a press goes out after this at the latest; the platform waits three seconds,
-/// the way there and back included.
-const PRESS_PATIENCE: Duration = Duration::from_secs(2);
 /// The longest part of a URL's bot name that is logged, in characters.
 const LOGGED_NAME_CHARS_MAX: usize = 64;
 
@@ -97,57 +93,46 @@ impl Webhook {
         let (parts, body) = request.into_parts();
         let body = read_body(body, self.body_bytes_max).await?;
         require_json(&parts.headers)?;
-        match admission::admit(&bot, &parts.headers, &body, self.clock.now())? {
+        let now = self.clock.now();
+        match admission::admit(&bot, &parts.headers, &body, now)? {
             Admitted::Handshake { challenge } => {
                 Ok(Json(json!({ "challenge": challenge })).into_response())
             }
-            Admitted::Fresh(opened) if opened.is_press() => {
-                Ok(self.press(&bot, opened, &parts.headers).await)
+            Admitted::Fresh(opened) => {
+                let refresh_token = admission::refresh_token(&parts.headers);
+                let circumstances = Circumstances { is_stale: false, refresh_token, now };
+                self.dispatch(&bot, opened, circumstances).await
             }
-            Admitted::Fresh(opened) => self.submit(decode(&bot, opened, event::decode)?).await,
             Admitted::Stale(opened) => {
-                self.submit(decode(&bot, opened, event::decode_stale)?).await
+                let circumstances = Circumstances { is_stale: true, refresh_token: None, now };
+                self.dispatch(&bot, opened, circumstances).await
             }
         }
     }
 
     /// Hands the event over. Only what the inlet took is acknowledged.
-    async fn submit(&self, arrival: Arrival) -> Result<Response, Refusal> {
-        match self.inlet.submit(arrival).await {
-            Ok(_taken) => Ok((StatusCode::OK, Json(json!({}))).into_response()),
-            Err(InletError::Unavailable(_)) => Err(Refusal::Unavailable),
-            Err(InletError::Draining) => Err(Refusal::Draining),
-            Err(InletError::UnknownBot(_)) => Err(Refusal::UnknownBot),
-        }
-    }
-
-    /// Answers a press, whatever happens: anything but a 200 in time is shown as an error, and
-    /// the platform does not ask again. `{}` leaves the card as it is.
-    async fn press(&self, bot: &LarkBot, opened: Opened, headers: &HeaderMap) -> Response {
-        let receiver = Receiver { bot: bot.name(), app_id: bot.app_id(), own: None };
-        let press = event::decode_press(opened, receiver, admission::refresh_token(headers));
-        let press = buttons::judged(press, bot.buttons(), self.clock.now());
-        let takes_card = press.takes_card;
-        let answer = tokio::time::timeout(PRESS_PATIENCE, self.inlet.press(press)).await;
-        let body = answer.map_or_else(
-            |_late| json!({}),
-            |reply| buttons::answer(&reply, takes_card, bot.buttons()),
-        );
-        (StatusCode::OK, Json(body)).into_response()
+    async fn dispatch(
+        &self,
+        bot: &LarkBot,
+        opened: Opened,
+        circumstances: Circumstances<'_>,
+    ) -> Result<Response, Refusal> {
+        let work = dispatch::decode(bot, opened, circumstances)?;
+        let reply = dispatch::carry_out(Arc::clone(&self.inlet), work).await?;
+        Ok((StatusCode::OK, Json(reply.unwrap_or_else(|| json!({})))).into_response())
     }
 }
 
-fn decode(
-    bot: &LarkBot,
-    opened: Opened,
-    decoder: impl FnOnce(Opened, Receiver<'_>) -> Result<Arrival, DecodeError>,
-) -> Result<Arrival, Refusal> {
-    let own = bot.identity().open_id();
-    let receiver = Receiver { bot: bot.name(), app_id: bot.app_id(), own: own.as_ref() };
-    decoder(opened, receiver).map_err(|error| match error {
-        DecodeError::Undecodable(_) => Refusal::Undecodable,
-        DecodeError::IdentityUnknown => Refusal::IdentityUnknown,
-    })
+impl From<NotTaken> for Refusal {
+    fn from(reason: NotTaken) -> Self {
+        match reason {
+            NotTaken::Undecodable(_) => Self::Undecodable,
+            NotTaken::IdentityUnknown => Self::IdentityUnknown,
+            NotTaken::Unavailable => Self::Unavailable,
+            NotTaken::Draining => Self::Draining,
+            NotTaken::UnknownBot => Self::UnknownBot,
+        }
+    }
 }
 
 async fn read_body(body: Body, bytes_max: usize) -> Result<Vec<u8>, Refusal> {

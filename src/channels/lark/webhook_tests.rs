@@ -12,7 +12,7 @@ use super::super::testing::{
 };
 use super::*;
 use crate::base::{ManualClock, Timestamp, UserId, Verdict};
-use crate::envelope::{Card, Press, PressReply, Submitted, Tone};
+use crate::envelope::{Arrival, Card, InletError, Press, PressReply, Submitted, Tone};
 
 const BODY_BYTES_MAX: usize = 1024 * 1024;
 
