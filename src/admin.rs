@@ -6,6 +6,7 @@
 mod auth;
 mod events;
 mod jobs;
+mod links;
 mod routes;
 mod store;
 

@@ -12,7 +12,7 @@ mod timetable;
 
 pub use access::Entry;
 pub use definition::{
-    Access, AtAllWord, BotDefinition, BotsWord, DoubtRule, Groups, LarkSection, MentionWord,
+    Access, AtAllWord, BotDefinition, BotsWord, DoubtRule, Groups, LarkSection, MentionWord, Need,
     Region, SessionWord, Transport, load,
 };
 pub use schedule::{ActionWord, EmptyWord, Misfire, MisfireWord, ScheduleDefinition};

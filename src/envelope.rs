@@ -8,6 +8,7 @@ mod card;
 mod context;
 mod failures;
 mod jobs;
+mod link;
 mod message;
 mod origin;
 mod path;
@@ -19,6 +20,7 @@ pub use card::{Block, ButtonPress, Card, CardStamp};
 pub use context::{Context, ContextKind, Trust};
 pub use failures::{FailedPage, FailedTurn, Failures, ReplayError, Replayed};
 pub use jobs::{JobLine, Jobs};
+pub use link::{Link, LinkState, Links};
 pub(crate) use message::METADATA_TENANT;
 pub use message::{
     AgentMessage, Attachment, AttachmentKind, Channel, Exchange, Mention, Part, Sender, SenderKind,

@@ -11,8 +11,9 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::auth::Guard;
+use super::links;
 use crate::base::MessageId;
-use crate::envelope::{Control, InletError};
+use crate::envelope::{Control, InletError, Links};
 use crate::telemetry::{CallMeter, Counters};
 
 /// Says how the daemon is.
@@ -24,12 +25,20 @@ pub trait Readiness: Send + Sync {
 }
 
 /// What `/metrics` shows.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Metrics {
     /// How often each event happened.
     pub counters: Counters,
     /// Calls to platforms.
     pub calls: CallMeter,
+    /// The connections of bots.
+    pub links: Arc<dyn Links>,
+}
+
+impl std::fmt::Debug for Metrics {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Metrics").finish_non_exhaustive()
+    }
 }
 
 struct Operators {
@@ -71,8 +80,9 @@ async fn numbers(State(operators): State<Arc<Operators>>, headers: HeaderMap) ->
     if let Err(status) = operators.guard.check(&headers) {
         return refused(status);
     }
-    let Metrics { counters, calls } = &operators.metrics;
-    format!("{}{}", counters.render(), calls.render()).into_response()
+    let Metrics { counters, calls, links } = &operators.metrics;
+    let links = links::render(&links.links());
+    format!("{}{}{links}", counters.render(), calls.render()).into_response()
 }
 
 async fn why(

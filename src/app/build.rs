@@ -8,9 +8,10 @@ use super::models::Models;
 use crate::agent::{Driver, Pipeline};
 use crate::base::{BotName, Clock, Faults, Secret, SecretRef, SystemClock};
 use crate::bots::{
-    AtAllWord, BotDefinition, BotsWord, DoubtRule, Entry, LarkSection, MentionWord, SessionWord,
+    AtAllWord, BotDefinition, BotsWord, DoubtRule, Entry, LarkSection, MentionWord, Need,
+    SessionWord, Transport,
 };
-use crate::channels::lark::{LarkBotSettings, SettingsError};
+use crate::channels::lark::{EventsVia, LarkBotSettings, SettingsError};
 use crate::config::{Environment, Settings, StoreEngine};
 use crate::envelope::{Channel, Knowledge, Lookup, Outlet};
 use crate::gateway::{AdmissionRules, BotRuntime, InDoubt, MentionRule, SessionScope};
@@ -147,6 +148,7 @@ impl Parts<'_> {
             schedules: bot.schedules.clone(),
             outlets,
             people: None,
+            links: None,
             lookups,
         }
     }
@@ -196,7 +198,11 @@ pub(super) fn lark_settings(
     root: &Path,
 ) -> Result<LarkBotSettings, String> {
     let mut missing = Vec::new();
-    let mut secret = |key: &str, text: &str| {
+    let [app_secret, encrypt_key, verification_token] = lark.secrets().map(|(key, text, need)| {
+        // What is not needed is not read.
+        if need == Need::Optional {
+            return Secret::new("");
+        }
         let read = SecretRef::parse(text)
             .ok_or_else(|| "it is not set".to_owned())
             .and_then(|reference| environment.secret(&reference, root));
@@ -204,14 +210,18 @@ pub(super) fn lark_settings(
             missing.push(format!("lark.{key} ({cause})"));
             Secret::new("")
         })
-    };
+    });
     let settings = LarkBotSettings {
         bot: name.clone(),
         app_id: lark.app_id.clone(),
-        app_secret: secret("app_secret", &lark.app_secret),
-        encrypt_key: secret("encrypt_key", &lark.encrypt_key),
-        verification_token: secret("verification_token", &lark.verification_token),
+        app_secret,
+        encrypt_key,
+        verification_token,
         base_url: lark.api_url(),
+        events: match lark.transport {
+            Transport::Webhook => EventsVia::Webhook,
+            Transport::Websocket => EventsVia::LongConnection,
+        },
     };
     if missing.is_empty() {
         settings.check().map_err(|error: SettingsError| error.to_string())?;

@@ -8,6 +8,7 @@ use tokio_util::sync::CancellationToken;
 use crate::admin::Readiness;
 use crate::base::BotName;
 use crate::channels::lark::{IdentityState, LarkBots};
+use crate::envelope::{Link, LinkState, Links};
 use crate::gateway::LeftOpen;
 use crate::store::Store;
 
@@ -47,6 +48,7 @@ impl Readiness for AppReadiness {
                     missing.push(format!("bot {name}: the credentials are refused: {error}"));
                 }
             }
+            missing.extend(self.lark.link(name).and_then(|link| without_link(name, &link)));
         }
         missing
     }
@@ -54,6 +56,24 @@ impl Readiness for AppReadiness {
     fn degraded(&self) -> Vec<String> {
         let LeftOpen { unreadable: turns, absent: bots } = &self.left_open;
         unreadable(turns).into_iter().chain(absent(bots)).collect()
+    }
+}
+
+/// A bot whose long connection does not stand hears nothing.
+fn without_link(bot: &BotName, link: &Link) -> Option<String> {
+    let heard = link.last_event.map(|at| format!("; the last event came at {at}"));
+    let heard = heard.unwrap_or_default();
+    match &link.state {
+        LinkState::Connected { .. } => None,
+        LinkState::Connecting { last_error: None, .. } => {
+            Some(format!("bot {bot}: the long connection does not stand yet{heard}"))
+        }
+        LinkState::Connecting { since, last_error: Some(error) } => {
+            Some(format!("bot {bot}: the long connection is down since {since}: {error}{heard}"))
+        }
+        LinkState::Refused { since, error } => {
+            Some(format!("bot {bot}: no long connection since {since}: {error}{heard}"))
+        }
     }
 }
 
@@ -81,6 +101,27 @@ fn absent(bots: &BTreeMap<BotName, usize>) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::Timestamp;
+
+    #[test]
+    fn a_long_connection_that_does_not_stand_is_named_with_its_reason_and_its_last_event() {
+        let since = Timestamp::from_millis(1_760_000_000_000);
+        let said = |state, last_event| {
+            let link = Link { state, last_event, connects: 1, frames: 1, fragments_dropped: 0 };
+            without_link(&BotName::new("b"), &link)
+        };
+        assert_eq!(said(LinkState::Connected { since }, None), None);
+        let error = "the credentials are refused: the app secret is wrong (code 1)".to_owned();
+        let refused = said(LinkState::Refused { since, error }, None).unwrap();
+        let expected = "bot b: no long connection since 2025-10-09T08:53:20.000Z: the credentials \
+                        are refused: the app secret is wrong (code 1)";
+        assert_eq!(refused, expected);
+        let down = LinkState::Connecting { since, last_error: Some("it broke: reset".to_owned()) };
+        let down = said(down, Some(since)).unwrap();
+        assert!(
+            down.ends_with(": it broke: reset; the last event came at 2025-10-09T08:53:20.000Z")
+        );
+    }
 
     #[test]
     fn bots_that_are_waited_for_are_named_with_their_turns() {

@@ -25,11 +25,12 @@ use crate::admin::{self, Guard, Metrics, Upkeep};
 use crate::base::problem::Severity;
 use crate::base::{BotName, Clock, Problem, Secret, Timestamp};
 use crate::channels::lark::{
-    self, LarkBot, LarkBots, LarkDeps, LarkOutlet, Limiter, Webhook, learn_identity,
+    self, LarkBot, LarkBots, LarkDeps, LarkOutlet, Limiter, LinkDeps, Webhook, hold_link,
+    learn_identity,
 };
 use crate::channels::webhook::{self, Hooks};
 use crate::config::{Environment, Loaded, Settings};
-use crate::envelope::{Channel, Lookup, Outlet, People};
+use crate::envelope::{Channel, Links, Lookup, Outlet, People};
 use crate::gateway::{BotRuntime, Gateway, GatewayDeps};
 use crate::routing::Classifier;
 use crate::scheduler::{Scheduler, SchedulerDeps};
@@ -144,8 +145,12 @@ impl App {
         let scheduler = self.scheduler(&store, &gateway)?;
         let router = router
             .merge(admin::jobs_router(Arc::<Scheduler>::clone(&scheduler), self.guard(bound)?));
+        let inlet = Arc::new(gateway.clone());
+        let links =
+            LinkDeps::new(http(&self.settings), inlet, Arc::clone(&self.clock), tasks.clone());
         for bot in bots.lark.all() {
-            learn_identity(bot, &tasks);
+            learn_identity(Arc::clone(&bot), &tasks);
+            hold_link(bot, &links);
         }
         Event::Listening { address: &bound.0, startup_ms: self.age_ms() }.emit();
         if let Some(listening) = self.listening.take() {
@@ -225,6 +230,7 @@ impl App {
         }
         let lark = Arc::new(LarkBots::new(running));
         let platform = Arc::new(LarkOutlet::new(Arc::clone(&lark)));
+        let links: Arc<dyn Links> = Arc::<LarkBots>::clone(&lark);
         let people: Arc<dyn People> = Arc::<LarkOutlet>::clone(&platform);
         let lookup: Arc<dyn Lookup> = Arc::<LarkOutlet>::clone(&platform);
         let outlet: Arc<dyn Outlet> = platform;
@@ -232,6 +238,7 @@ impl App {
         let lookups = HashMap::from([(Channel::Lark, lookup)]);
         let runtimes = self.bots.iter().map(|definition| BotRuntime {
             people: Some(Arc::clone(&people)),
+            links: Some(Arc::clone(&links)),
             ..parts.bot(definition, outlets.clone(), lookups.clone())
         });
         let runtimes = runtimes.collect();
@@ -288,7 +295,11 @@ impl App {
         let operators = admin::router(
             Arc::new(readiness),
             Arc::new(gateway.clone()),
-            Metrics { counters: self.counters.clone(), calls: self.meter.clone() },
+            Metrics {
+                counters: self.counters.clone(),
+                calls: self.meter.clone(),
+                links: Arc::<LarkBots>::clone(bots),
+            },
             guard,
         );
         let hooks = webhook::router(Hooks {

@@ -8,6 +8,7 @@ mod digest;
 mod door;
 mod files;
 mod hook;
+mod link;
 mod undelivered;
 
 use std::time::Duration;
@@ -19,6 +20,7 @@ pub use digest::DigestSay;
 pub use door::DoorSay;
 pub use files::AboutFiles;
 pub use hook::FromHook;
+pub use link::LinkLine;
 pub use undelivered::Undelivered;
 
 use super::verdict::Verdict;
@@ -68,6 +70,8 @@ pub struct StatusLine {
     pub queued: usize,
     /// Turns of this chat that run.
     pub running: usize,
+    /// How its long connection is, if it has one.
+    pub link: Option<LinkLine>,
     /// Calls of the daemon to platforms since the month began (UTC); only admins are told.
     pub calls_this_month: Option<u64>,
 }
@@ -335,6 +339,7 @@ fn status_zh(line: &StatusLine) -> String {
         line.running,
         line.queued,
         resting("\n因连续失败暂停调用的模型：", &line.resting, "、", "。")
+            + &line.link.map(|link| format!("\n{}", link.zh())).unwrap_or_default()
             + &calls(line, |calls| format!("\n本月调用平台接口 {calls} 次。"))
     )
 }
@@ -350,6 +355,7 @@ fn status_en(line: &StatusLine) -> String {
         line.running,
         line.queued,
         resting("\nNot asked at the moment, because of failures: ", &line.resting, ", ", ".")
+            + &line.link.map(|link| format!("\n{}", link.en())).unwrap_or_default()
             + &calls(line, |calls| format!("\n{calls} calls to the platform this month."))
     )
 }
@@ -477,6 +483,7 @@ mod tests {
                 uptime: Duration::ZERO,
                 queued: 0,
                 running: 0,
+                link: None,
                 calls_this_month: None,
             };
             Say::Status(line).text(locale)

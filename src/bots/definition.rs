@@ -113,6 +113,8 @@ pub enum Transport {
     /// The platform posts them to a URL of the daemon.
     #[default]
     Webhook,
+    /// The daemon holds a connection to the platform.
+    Websocket,
 }
 
 /// A bot's app on Lark or Feishu.
@@ -140,6 +142,15 @@ pub struct LarkSection {
     pub transport: Transport,
 }
 
+/// Whether a bot starts without a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Need {
+    /// It does not.
+    Required,
+    /// It does.
+    Optional,
+}
+
 /// Which of the two platforms.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -152,6 +163,19 @@ pub enum Region {
 }
 
 impl LarkSection {
+    /// The secrets by the names of their keys, and whether the bot starts without them.
+    pub fn secrets(&self) -> [(&'static str, &str, Need); 3] {
+        let of_events = match self.transport {
+            Transport::Webhook => Need::Required,
+            Transport::Websocket => Need::Optional,
+        };
+        [
+            ("app_secret", &self.app_secret, Need::Required),
+            ("encrypt_key", &self.encrypt_key, of_events),
+            ("verification_token", &self.verification_token, of_events),
+        ]
+    }
+
     /// The address of the platform's API, without a slash at its end.
     pub fn api_url(&self) -> String {
         let url = match (self.base_url.as_str(), self.region) {
@@ -311,13 +335,12 @@ fn check(definition: &BotDefinition, problems: &mut Problems<'_>) {
         if !lark.base_url.is_empty() && url::Url::parse(&lark.base_url).is_err() {
             problems.error("lark.base_url", "this is not a URL");
         }
-        for (key, value) in [
-            ("lark.app_secret", &lark.app_secret),
-            ("lark.encrypt_key", &lark.encrypt_key),
-            ("lark.verification_token", &lark.verification_token),
-        ] {
+        for (key, value, _) in lark.secrets() {
             if !value.is_empty() && !value.starts_with("env:") && !value.starts_with("file:") {
-                problems.warn(key, "a secret in a file; better write env:NAME or file:PATH");
+                problems.warn(
+                    &format!("lark.{key}"),
+                    "a secret in a file; better write env:NAME or file:PATH",
+                );
             }
         }
     }

@@ -1,7 +1,8 @@
-//! The Lark and Feishu channel: event webhook, bot API client, message conversion.
+//! The Lark and Feishu channel: event webhook, long connection, bot API client, message conversion.
 //!
 //! One [`LarkBot`] holds what belongs to one app: keys, identity, API client. [`LarkBots`] is the
-//! set of those that run; the webhook ([`router`]) and the way out ([`LarkOutlet`]) share it.
+//! set of those that run; the webhook ([`router`]), the long connections
+//! ([`hold_link`]) and the way out ([`LarkOutlet`]) share it.
 //! Wire names and wire shapes stay inside this module. Nothing is stored here: an event is
 //! acknowledged only after the [`crate::envelope::Inlet`] took it over.
 
@@ -16,10 +17,12 @@ mod forward;
 #[cfg(feature = "test-support")]
 pub mod fuzzing;
 mod identity;
+mod link;
 mod outlet;
 mod people;
 mod settings;
 mod signature;
+mod socket;
 mod webhook;
 
 pub use api::{
@@ -30,7 +33,8 @@ pub use bot::{LarkBot, LarkBots};
 pub use buttons::ButtonKey;
 pub use identity::{Identity, IdentityState, learn_identity};
 pub use outlet::LarkOutlet;
-pub use settings::{LarkBotSettings, SettingsError};
+pub use settings::{EventsVia, LarkBotSettings, SettingsError};
+pub use socket::{LinkDeps, hold_link};
 pub use webhook::{Webhook, router};
 
 #[cfg(test)]

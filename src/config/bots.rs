@@ -7,7 +7,7 @@ use super::models::Provider;
 use super::settings::Settings;
 use crate::base::problem::Problems;
 use crate::base::{Problem, SecretRef};
-use crate::bots::{self, BotDefinition};
+use crate::bots::{self, BotDefinition, Need};
 
 /// Reads all bot files in the order of their names. A file that is not in order is left out.
 pub(super) fn load_bots(
@@ -91,11 +91,10 @@ fn check_bot(
         }
     }
     let Some(lark) = &bot.lark else { return };
-    for (key, text) in [
-        ("lark.app_secret", &lark.app_secret),
-        ("lark.encrypt_key", &lark.encrypt_key),
-        ("lark.verification_token", &lark.verification_token),
-    ] {
+    // What is not needed is not read.
+    let needed = lark.secrets().into_iter().filter(|(_, _, need)| *need == Need::Required);
+    for (key, text, _) in needed {
+        let key = &format!("lark.{key}");
         match SecretRef::parse(text) {
             None => problems.error(key, "is missing: the bot does not start on Lark without it"),
             Some(reference) => {

@@ -12,7 +12,7 @@ use crate::agent::{
 use crate::base::{BotName, Locale, SessionKey, TurnId};
 use crate::bots::ScheduleDefinition;
 use crate::envelope::{
-    AgentMessage, Channel, Exchange, Knowledge, Lookup, Outlet, People, SenderKind, Speaker,
+    AgentMessage, Channel, Exchange, Knowledge, Links, Lookup, Outlet, People, SenderKind, Speaker,
 };
 use crate::llm::ChatMessage;
 
@@ -67,6 +67,8 @@ pub struct BotRuntime {
     pub outlets: HashMap<Channel, Arc<dyn Outlet>>,
     /// Who knows the people it talks to; without, nobody holds a role.
     pub people: Option<Arc<dyn People>>,
+    /// Who knows how its connection is, where it needs one.
+    pub links: Option<Arc<dyn Links>>,
     /// What its team knows.
     pub knowledge: Option<Arc<dyn Knowledge>>,
     /// The page of a recipe, `{path}` in the place of its file; empty: it has none.

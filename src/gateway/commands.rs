@@ -9,8 +9,9 @@ use super::plan::{Ended, Remember};
 use super::sessions::Job;
 use super::turn::TurnError;
 use super::why::happened_in;
-use crate::base::catalogue::StatusLine;
+use crate::base::catalogue::{LinkLine, StatusLine};
 use crate::base::{MessageId, Say, SessionKey, Timestamp, Verdict};
+use crate::envelope::LinkState;
 use crate::routing::Command;
 use crate::store::{ClosingV1, Standing, StoreError};
 
@@ -70,6 +71,7 @@ impl Gateway {
             uptime: now.since(self.shared.started_at),
             queued,
             running,
+            link: link_line(bot, now),
             calls_this_month: is_admin.then(|| self.shared.meter.in_month_of(now)),
         })
     }
@@ -117,4 +119,14 @@ impl Gateway {
         }
         Ok(Say::Why { verdict: why.verdict, reason: why.reason })
     }
+}
+
+/// How the bot's connection is, if it needs one.
+fn link_line(bot: &BotRuntime, now: Timestamp) -> Option<LinkLine> {
+    let link = bot.links.as_ref()?.link(&bot.name)?;
+    Some(match link.state {
+        LinkState::Connected { since } => LinkLine::Connected(now.since(since)),
+        LinkState::Connecting { since, .. } => LinkLine::Connecting(now.since(since)),
+        LinkState::Refused { since, .. } => LinkLine::Refused(now.since(since)),
+    })
 }

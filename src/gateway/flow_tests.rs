@@ -130,6 +130,7 @@ fn gateway_on(disk: Slow, mouth: &Arc<Mouth>) -> Gateway {
         knowledge_url: String::new(),
         schedules: Vec::new(),
         people: None,
+        links: None,
         lookups: HashMap::new(),
     };
     let deps = GatewayDeps {

@@ -308,6 +308,61 @@ pub enum Event<'a> {
         /// Why.
         error: &'a dyn Shown,
     },
+    /// A bot's long connection stands.
+    LinkUp {
+        /// The bot.
+        bot: &'a str,
+    },
+    /// A bot's long connection is lost; connected again after a while.
+    LinkDown {
+        /// The bot.
+        bot: &'a str,
+        /// Why.
+        reason: &'a dyn Shown,
+        /// How long until the next try.
+        wait_ms: u64,
+    },
+    /// A bot's long connection did not come about; tried again after a while.
+    LinkFailed {
+        /// The bot.
+        bot: &'a str,
+        /// Why.
+        error: &'a dyn Shown,
+        /// How long until then.
+        wait_ms: u64,
+    },
+    /// The platform refuses a bot's long connection; tried again all the same, minutes later.
+    LinkRefused {
+        /// The bot.
+        bot: &'a str,
+        /// Why.
+        error: &'a dyn Shown,
+        /// How long until then.
+        wait_ms: u64,
+    },
+    /// Something of no use came over a long connection; the first of a bot's is shown.
+    FrameUnusable {
+        /// The bot.
+        bot: &'a str,
+        /// What is wrong with it.
+        what: &'a str,
+        /// Whether this is the first.
+        is_first: bool,
+    },
+    /// Events were given up whose pieces did not come together; the platform delivers them again.
+    FragmentsDropped {
+        /// The bot.
+        bot: &'a str,
+        /// How many.
+        events: usize,
+    },
+    /// An event of a long connection was not taken; the platform delivers it again.
+    EventPutOff {
+        /// The bot.
+        bot: &'a str,
+        /// A stable code.
+        code: &'a str,
+    },
     /// The daemon stops taking work and finishes what it has.
     Draining,
     /// The drain ended.
@@ -474,6 +529,31 @@ impl Event<'_> {
             }
             Self::ScheduleHeldUp { bot, schedule, error } => {
                 error!(event = "schedule_held_up", bot, schedule, %error, "a schedule cannot go on");
+            }
+            Self::LinkUp { bot } => info!(event = "link_up", bot, "a long connection stands"),
+            Self::LinkDown { bot, reason, wait_ms } => {
+                warn!(event = "link_down", bot, %reason, wait_ms, "a long connection is lost");
+            }
+            Self::LinkFailed { bot, error, wait_ms } => {
+                warn!(event = "link_failed", bot, %error, wait_ms, "there is no long connection");
+            }
+            Self::LinkRefused { bot, error, wait_ms } => {
+                error!(event = "link_refused", bot, %error, wait_ms, "a long connection is refused");
+            }
+            Self::FrameUnusable { bot, what, is_first: true } => {
+                warn!(
+                    event = "frame_unusable",
+                    bot, what, "a frame is of no use; further ones are counted alone"
+                );
+            }
+            Self::FrameUnusable { bot, what, is_first: false } => {
+                debug!(event = "frame_unusable", bot, what, "a frame is of no use");
+            }
+            Self::FragmentsDropped { bot, events } => {
+                warn!(event = "fragments_dropped", bot, events, "events stayed incomplete");
+            }
+            Self::EventPutOff { bot, code } => {
+                warn!(event = "event_put_off", bot, code, "an event is left for another delivery");
             }
             Self::Draining => info!(event = "draining", "no new work is taken"),
             Self::Drained { unfinished } => {

@@ -8,7 +8,8 @@ use super::api::{LarkApi, LarkApp, LarkDeps};
 use super::buttons::ButtonKey;
 use super::crypto::EnvelopeKey;
 use super::identity::Identity;
-use super::settings::{LarkBotSettings, SettingsError};
+use super::link::LinkCell;
+use super::settings::{EventsVia, LarkBotSettings, SettingsError};
 use crate::base::{BotName, Secret};
 
 /// What belongs to one app: its keys, its identity, its API client.
@@ -22,6 +23,8 @@ pub struct LarkBot {
     buttons: ButtonKey,
     identity: Arc<Identity>,
     api: LarkApi,
+    /// Where events come in by a long connection.
+    link: Option<LinkCell>,
 }
 
 impl LarkBot {
@@ -48,6 +51,7 @@ impl LarkBot {
             buttons,
             identity,
             api,
+            link: (settings.events == EventsVia::LongConnection).then(LinkCell::default),
         })
     }
 
@@ -73,6 +77,17 @@ impl LarkBot {
 
     pub(super) fn buttons(&self) -> &ButtonKey {
         &self.buttons
+    }
+
+    /// The state of its long connection, if it has one.
+    pub(super) fn link_cell(&self) -> Option<&LinkCell> {
+        self.link.as_ref()
+    }
+
+    /// Gives up on answers of the platform earlier.
+    #[cfg(test)]
+    pub(super) fn hurry(&mut self, timeout: std::time::Duration) {
+        self.api.hurry(timeout);
     }
 
     pub(super) fn envelope_key(&self) -> &EnvelopeKey {

@@ -1,11 +1,21 @@
 //! What a Lark bot needs to be told, and the check that it is all there.
 //!
-//! The webhook fails closed: without both keys of the event subscription a bot does not start.
+//! The webhook fails closed: without both keys of the event subscription a bot does not start. The
+//! long connection needs neither.
 //! Reading files and the environment is the application's part.
 
 use crate::base::{BotName, Secret};
 
-/// One bot on Lark or Feishu, by the webhook transport.
+/// How events come in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EventsVia {
+    /// The platform posts them to a URL of the daemon.
+    Webhook,
+    /// The daemon holds a connection to the platform.
+    LongConnection,
+}
+
+/// One bot on Lark or Feishu.
 #[derive(Clone, Debug)]
 pub struct LarkBotSettings {
     /// The bot's name, also the path segment of its event URL.
@@ -14,12 +24,14 @@ pub struct LarkBotSettings {
     pub app_id: String,
     /// The app's secret.
     pub app_secret: Secret,
-    /// The key that events are encrypted and signed with.
+    /// The key that posted events are encrypted and signed with.
     pub encrypt_key: Secret,
-    /// The token that every event carries.
+    /// The token that every posted event carries.
     pub verification_token: Secret,
     /// The platform's origin, `http` or `https`: that of the app's region, or another.
     pub base_url: String,
+    /// How events come in.
+    pub events: EventsVia,
 }
 
 /// Why a bot cannot start.
@@ -45,9 +57,14 @@ impl LarkBotSettings {
         ];
         fields
             .into_iter()
-            .filter(|(_, value)| value.trim().is_empty())
+            .filter(|(name, value)| value.trim().is_empty() && self.needs(name))
             .map(|(name, _)| name)
             .collect()
+    }
+
+    /// The keys that prove a posted event genuine say nothing where none is posted.
+    fn needs(&self, key: &str) -> bool {
+        self.events == EventsVia::Webhook || !matches!(key, "encrypt_key" | "verification_token")
     }
 
     /// Checks that nothing is missing.
@@ -73,5 +90,9 @@ mod tests {
         settings.verification_token = Secret::new("  ");
         let error = settings.check().unwrap_err();
         assert_eq!(error.to_string(), "missing in [lark]: encrypt_key, verification_token");
+        settings.events = EventsVia::LongConnection;
+        assert_eq!(settings.check(), Ok(()));
+        settings.app_secret = Secret::new("");
+        assert_eq!(settings.check(), Err(SettingsError::Missing(vec!["app_secret"])));
     }
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use super::{LarkBot, LarkBotSettings, LarkDeps, Limiter};
+use super::{EventsVia, LarkBot, LarkBotSettings, LarkDeps, Limiter};
 use crate::base::{BotName, Clock, ManualClock, Secret, Timestamp};
 use crate::task::TaskSet;
 use crate::telemetry::CallMeter;
@@ -43,6 +43,7 @@ pub(crate) fn settings(base_url: &str) -> LarkBotSettings {
         encrypt_key: Secret::new(ENCRYPT_KEY),
         verification_token: Secret::new(TOKEN),
         base_url: base_url.to_owned(),
+        events: EventsVia::Webhook,
     }
 }
 

@@ -10,7 +10,7 @@ use axum::routing::post;
 use axum::{Json, Router};
 use larkspur::base::{BotName, Clock, Secret, SystemClock, Verdict};
 use larkspur::channels::lark::{
-    self, LarkBot, LarkBotSettings, LarkBots, LarkDeps, Limiter, Webhook,
+    self, EventsVia, LarkBot, LarkBotSettings, LarkBots, LarkDeps, Limiter, Webhook,
 };
 use larkspur::envelope::{Arrival, Inlet, InletError, Press, PressReply, Submitted, Tone};
 use larkspur::net::{HttpFactory, HttpSettings};
@@ -70,6 +70,7 @@ fn verifying() -> Result<Router> {
         encrypt_key: Secret::new(app.encrypt_key),
         verification_token: Secret::new(app.verification_token),
         base_url: "http://127.0.0.1:1".to_owned(),
+        events: EventsVia::Webhook,
     };
     let deps = LarkDeps {
         client: HttpFactory::new(HttpSettings::default()).client()?,

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use larkspur::base::{BotName, ChatId, Clock, MessageId, Secret, SystemClock};
-use larkspur::channels::lark::{LarkBot, LarkBotSettings, LarkBots, LarkDeps, LarkOutlet, Limiter};
+use larkspur::channels::lark::{
+    EventsVia, LarkBot, LarkBotSettings, LarkBots, LarkDeps, LarkOutlet, Limiter,
+};
 use larkspur::envelope::{Channel, Delivery, Destination, Operation, Outlet, Thread};
 use larkspur::net::{HttpFactory, HttpSettings};
 use larkspur::playground::{
@@ -55,6 +57,7 @@ fn outlet(sim: &Playground) -> LarkOutlet {
         encrypt_key: Secret::new(app.encrypt_key),
         verification_token: Secret::new(app.verification_token),
         base_url: sim.base_url(),
+        events: EventsVia::Webhook,
     };
     let bot = Arc::new(LarkBot::new(settings, &deps).unwrap());
     LarkOutlet::new(Arc::new(LarkBots::new([bot])))

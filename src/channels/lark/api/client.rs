@@ -1,6 +1,7 @@
 //! The calls of the client.
 
 mod fetch;
+mod link;
 
 use std::sync::Arc;
 

@@ -72,6 +72,18 @@ impl ApiError {
         }
     }
 
+    /// The platform's own words, if it gave some.
+    pub(in crate::channels::lark) fn words(&self) -> &str {
+        match &self.failure {
+            Failure::Refused { message, .. } => message,
+            Failure::NotConnected(_)
+            | Failure::TooFast
+            | Failure::TimedOut
+            | Failure::Broken
+            | Failure::Undecodable => "",
+        }
+    }
+
     /// Whether the platform was not even reached.
     pub(super) fn is_unconnected(&self) -> bool {
         matches!(self.failure, Failure::NotConnected(_))

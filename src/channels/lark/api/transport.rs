@@ -79,6 +79,8 @@ pub enum Endpoint {
     GetChat,
     /// Downloading what a message carries.
     Resource,
+    /// The address of the long connection.
+    LinkAddress,
 }
 
 impl Endpoint {
@@ -116,6 +118,7 @@ impl Endpoint {
             Self::UserNames => "get_user_names",
             Self::GetChat => "get_chat",
             Self::Resource => "download_resource",
+            Self::LinkAddress => "long_connection_address",
         }
     }
 }
@@ -125,7 +128,7 @@ impl Endpoint {
 pub(super) struct Call<'a> {
     pub(super) endpoint: Endpoint,
     pub(super) method: Method,
-    /// Behind `open-apis`; escaped where needed.
+    /// Behind `open-apis`, for most; escaped where needed.
     pub(super) path: &'a [&'a str],
     pub(super) query: &'a [(&'a str, &'a str)],
     pub(super) body: Option<Value>,
@@ -174,6 +177,10 @@ impl Transport {
         if let Some(body) = &call.body {
             request = request.json(body);
         }
+        if call.endpoint == Endpoint::LinkAddress {
+            // As the official clients ask.
+            request = request.header("locale", "zh");
+        }
         let failed = |status: Option<u16>, error: NetError| ApiError {
             endpoint: call.endpoint,
             status,
@@ -211,7 +218,12 @@ impl Transport {
         let mut url = self.base_url.clone();
         // Only addresses without a hierarchy have no segments, and the constructor refuses them.
         if let Ok(mut segments) = url.path_segments_mut() {
-            segments.pop_if_empty().push("open-apis").extend(call.path);
+            segments.pop_if_empty();
+            // The one call that is no part of the open API.
+            if call.endpoint != Endpoint::LinkAddress {
+                segments.push("open-apis");
+            }
+            segments.extend(call.path);
         }
         if !call.query.is_empty() {
             url.query_pairs_mut().extend_pairs(call.query);

@@ -1,0 +1,112 @@
+//! Works on many events at once, but on those of one chat in the order of their arrival.
+
+use std::collections::{HashMap, VecDeque};
+use std::future::Future;
+
+use futures_util::future::BoxFuture;
+use futures_util::stream::FuturesUnordered;
+use futures_util::{FutureExt, StreamExt};
+
+use crate::base::ChatId;
+
+type Running<T> = BoxFuture<'static, (Option<ChatId>, T)>;
+
+/// What is worked on, and what waits for its predecessor in the same chat.
+pub(super) struct Lanes<T> {
+    running: FuturesUnordered<Running<T>>,
+    /// For every chat that something runs in, what is to follow.
+    waiting: HashMap<ChatId, VecDeque<BoxFuture<'static, T>>>,
+    len: usize,
+}
+
+impl<T: Send + 'static> Lanes<T> {
+    pub(super) fn new() -> Self {
+        Self { running: FuturesUnordered::new(), waiting: HashMap::new(), len: 0 }
+    }
+
+    /// Adds work; what is about no chat waits for nothing.
+    pub(super) fn push(
+        &mut self,
+        chat: Option<ChatId>,
+        work: impl Future<Output = T> + Send + 'static,
+    ) {
+        self.len = self.len.saturating_add(1);
+        let work = work.boxed();
+        match chat {
+            Some(chat) => match self.waiting.get_mut(&chat) {
+                Some(line) => line.push_back(work),
+                None => {
+                    self.waiting.insert(chat.clone(), VecDeque::new());
+                    self.run(Some(chat), work);
+                }
+            },
+            None => self.run(None, work),
+        }
+    }
+
+    /// The next result; `None` if there is no work. May be dropped and called again.
+    pub(super) async fn next(&mut self) -> Option<T> {
+        let (chat, done) = self.running.next().await?;
+        self.len = self.len.saturating_sub(1);
+        if let Some(chat) = chat {
+            match self.waiting.get_mut(&chat).and_then(VecDeque::pop_front) {
+                Some(next) => self.run(Some(chat), next),
+                None => drop(self.waiting.remove(&chat)),
+            }
+        }
+        Some(done)
+    }
+
+    /// How much is not done.
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    fn run(&mut self, chat: Option<ChatId>, work: BoxFuture<'static, T>) {
+        self.running.push(work.map(|done| (chat, done)).boxed());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use tokio::sync::oneshot;
+
+    use super::*;
+
+    fn chat(name: &str) -> Option<ChatId> {
+        Some(ChatId::new(name))
+    }
+
+    #[tokio::test]
+    async fn within_a_chat_the_next_begins_when_the_one_before_is_done() {
+        let mut lanes = Lanes::new();
+        let begun = Arc::new(Mutex::new(Vec::new()));
+        let mut ends = HashMap::new();
+        for (name, place) in [("a1", "a"), ("a2", "a"), ("b1", "b"), ("a3", "a")] {
+            let (end, ended) = oneshot::channel::<()>();
+            ends.insert(name, end);
+            let begun = Arc::clone(&begun);
+            lanes.push(chat(place), async move {
+                begun.lock().unwrap().push(name);
+                ended.await.unwrap();
+                name
+            });
+        }
+        lanes.push(None, std::future::ready("press"));
+        let begun = || begun.lock().unwrap().clone();
+        assert_eq!(lanes.next().await, Some("press"));
+        assert!(lanes.next().now_or_never().is_none());
+        assert_eq!(begun(), ["a1", "b1"]);
+        ends.remove("b1").unwrap().send(()).unwrap();
+        assert_eq!(lanes.next().await, Some("b1"));
+        for name in ["a1", "a2", "a3"] {
+            assert_eq!(begun().last(), Some(&if name == "a1" { "b1" } else { name }));
+            ends.remove(name).unwrap().send(()).unwrap();
+            assert_eq!(lanes.next().await, Some(name));
+            assert!(lanes.next().now_or_never().is_none_or(|done| done.is_none()));
+        }
+        assert_eq!((lanes.len(), lanes.waiting.len()), (0, 0), "nothing is left behind");
+    }
+}
