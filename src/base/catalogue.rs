@@ -496,6 +496,19 @@ mod tests {
     }
 
     #[test]
+    fn the_status_tells_of_a_long_connection_where_there_is_one() {
+        let minutes = Duration::from_secs(180);
+        let lines = [
+            (LinkLine::Connected(minutes), "Long connection: up for 3 min."),
+            (LinkLine::Connecting(minutes), "Long connection: down for 3 min, being tried again."),
+        ];
+        for (line, expected) in lines {
+            assert_eq!(line.en(), expected);
+        }
+        assert!(LinkLine::Refused(minutes).zh().contains("已断开 3 分钟，平台拒绝连接"));
+    }
+
+    #[test]
     fn spans_are_written_in_their_largest_units() {
         assert_eq!(span_en(Duration::from_secs(59)), "59 s");
         assert_eq!(span_zh(Duration::from_secs(3 * 3600 + 120)), "3 小时 2 分钟");

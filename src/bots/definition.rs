@@ -445,6 +445,21 @@ mod tests {
     }
 
     #[test]
+    fn the_long_connection_needs_the_secret_of_the_app_alone() {
+        let needed = |transport: &str| {
+            let lines = format!("[lark]\napp_id = \"cli_1\"\ntransport = \"{transport}\"");
+            let (definition, problems) = load_text(&format!("name = \"b\"\n{lines}"));
+            let Some(definition) = definition else { return Err(problems.concat()) };
+            let secrets = definition.lark.as_ref().unwrap().secrets();
+            let needed = secrets.iter().filter(|(_, _, need)| *need == Need::Required);
+            Ok(needed.map(|(key, _, _)| *key).collect::<Vec<_>>())
+        };
+        assert_eq!(needed("webhook").unwrap(), ["app_secret", "encrypt_key", "verification_token"]);
+        assert_eq!(needed("websocket").unwrap(), ["app_secret"]);
+        assert!(needed("pigeon").unwrap_err().contains("`webhook` or `websocket`"));
+    }
+
+    #[test]
     fn the_region_gives_the_address_unless_one_is_written() {
         let url = |lines: &str| {
             let (definition, _) =

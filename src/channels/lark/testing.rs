@@ -1,6 +1,7 @@
 //! What the channel's tests share: fixtures, settings, a client for plain HTTP.
 
 mod draft;
+mod inlet;
 mod platform;
 
 use std::sync::Arc;
@@ -14,6 +15,7 @@ use crate::task::TaskSet;
 use crate::telemetry::CallMeter;
 
 pub(crate) use draft::{Draft, encrypt, first_card};
+pub(crate) use inlet::{SLOW_CHAT, TestInlet};
 pub(crate) use platform::{Platform, Seen, TOKEN_CALL};
 
 pub(crate) const OWN: &str = "ou_7d8ab35462c56ebb06618cc2950362a1";
@@ -53,6 +55,29 @@ pub(crate) fn clock() -> ManualClock {
 
 pub(crate) fn bot(base_url: &str, clock: &ManualClock) -> LarkBot {
     LarkBot::new(settings(base_url), &deps(clock)).unwrap()
+}
+
+/// A bot whose events come by a long connection.
+pub(crate) fn linked(name: &str, base_url: &str, clock: &ManualClock) -> LarkBot {
+    let (bot, events) = (BotName::new(name), EventsVia::LongConnection);
+    LarkBot::new(LarkBotSettings { bot, events, ..settings(base_url) }, &deps(clock)).unwrap()
+}
+
+/// A message as an event, in a private chat.
+pub(crate) fn private_message(message_id: &str, chat: &str, text: &str) -> String {
+    let content = serde_json::json!({ "text": text }).to_string();
+    let event = serde_json::json!({
+        "sender": {"sender_id": {"open_id": "ou_1"}, "sender_type": "user", "tenant_key": "t"},
+        "message": {
+            "message_id": message_id, "create_time": NOW_MS.to_string(), "chat_id": chat,
+            "chat_type": "p2p", "message_type": "text", "content": content,
+        },
+    });
+    let header = serde_json::json!({
+        "event_id": format!("event-{message_id}"), "event_type": "im.message.receive_v1",
+        "create_time": NOW_MS.to_string(), "tenant_key": "t", "app_id": APP,
+    });
+    serde_json::json!({"schema": "2.0", "header": header, "event": event}).to_string()
 }
 
 pub(crate) fn deps(clock: &ManualClock) -> LarkDeps {

@@ -186,6 +186,20 @@ async fn every_recorded_event_is_acknowledged_encrypted_and_plain_once_it_is_sig
 }
 
 #[tokio::test]
+async fn a_bot_of_a_long_connection_has_no_webhook_that_its_missing_keys_could_open() {
+    let clock = testing::clock();
+    let bot = testing::linked("assistant", "http://127.0.0.1:1", &clock);
+    let router = router(Webhook {
+        bots: Arc::new(LarkBots::new([Arc::new(bot)])),
+        inlet: Arc::new(FakeInlet::default()),
+        clock: Arc::new(clock),
+        body_bytes_max: BODY_BYTES_MAX,
+    });
+    let answer = router.oneshot(genuine().request()).await.unwrap();
+    assert_eq!(answer.status(), StatusCode::NOT_FOUND);
+}
+
+#[tokio::test]
 async fn a_press_of_either_generation_is_answered_with_a_toast_and_of_the_second_with_a_card() {
     let bench = Bench::new();
     let old = event_file("105_card_v1_button.json");

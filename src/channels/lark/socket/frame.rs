@@ -95,6 +95,19 @@ impl Frame {
         self.encode_to_vec().into()
     }
 
+    /// Data as the server sends it.
+    #[cfg(test)]
+    pub(super) fn data(seq_id: u64, headers: &[(&str, &str)], payload: &str) -> Self {
+        Self {
+            seq_id,
+            log_id: u64::MAX,
+            method: METHOD_DATA,
+            headers: headers.iter().map(|(key, value)| Header::new(key, value)).collect(),
+            payload: Some(payload.to_owned().into()),
+            ..Self::default()
+        }
+    }
+
     /// What it is for. Callbacks of cards come as `card` where their subscription has not been
     /// published, and as `event` where it has.
     pub(super) fn kind(&self) -> Kind {
