@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::super::content::{Named, Rendered, render};
-use super::wire::{WireIds, WireMessage, WireMessageEvent, WireSender};
+use super::wire::{WireIds, WireMessage, WireSender};
 use super::{DecodeError, Opened, Receiver, SENDER_UNKNOWN, platform_time};
 use crate::base::{BotName, ChatId, MessageId, Timestamp, UserId, Verdict};
 use crate::envelope::{
@@ -25,9 +25,8 @@ struct Facts {
 }
 
 fn facts(opened: Opened) -> Result<Facts, DecodeError> {
-    let event: WireMessageEvent = serde_json::from_value(opened.event)
-        .map_err(|_another_shape| DecodeError::Undecodable("the message has another shape"))?;
     let missing = DecodeError::Undecodable;
+    let event = opened.message.ok_or(missing("the message has another shape"))?;
     let mut message = event.message.ok_or(missing("no message"))?;
     let written = message.create_time.as_deref().and_then(platform_time);
     Ok(Facts {

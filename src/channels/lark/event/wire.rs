@@ -1,9 +1,10 @@
 //! The shapes of events on the wire. Nothing here leaves the decoder.
 
 use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::{TYPE_CARD, TYPE_CARD_FIRST, platform_time};
+use super::{TYPE_CARD, TYPE_CARD_FIRST, TYPE_MESSAGE, platform_time};
 use crate::base::Timestamp;
 
 /// A text that may be a number, null, empty or absent.
@@ -39,13 +40,14 @@ struct WireHeader {
 
 /// The union of both envelopes, the flat card callback, the handshake and the encrypted form.
 #[derive(Debug, Deserialize)]
-struct WireEnvelope {
+struct WireEnvelope<'a> {
     #[serde(default, deserialize_with = "loose")]
     schema: Option<String>,
     #[serde(default)]
     header: Option<WireHeader>,
-    #[serde(default)]
-    event: Value,
+    /// Read when it is known what it is.
+    #[serde(default, borrow)]
+    event: Option<&'a RawValue>,
     #[serde(default, rename = "type", deserialize_with = "loose")]
     kind: Option<String>,
     #[serde(default, deserialize_with = "loose")]
@@ -95,6 +97,9 @@ pub(in crate::channels::lark) struct Opened {
     /// The token of a card callback of the first generation, which is not the verification token:
     /// it is another with every press.
     pub(in crate::channels::lark) first_card: Option<String>,
+    /// A message of schema 2.0, if it has the shape of one.
+    pub(super) message: Option<WireMessageEvent>,
+    /// The `event` member of all else.
     pub(super) event: Value,
 }
 
@@ -105,27 +110,37 @@ impl Opened {
         if body.iter().find(|byte| !byte.is_ascii_whitespace()) != Some(&b'{') {
             return None;
         }
-        let wire: WireEnvelope = serde_json::from_slice(body).ok()?;
+        let wire: WireEnvelope<'_> = serde_json::from_slice(body).ok()?;
         let is_flat = wire.schema.is_none() && wire.header.is_none() && wire.kind.is_none();
-        if is_flat && wire.event.is_null() && wire.action.is_object() {
+        if is_flat && wire.event.is_none() && wire.action.is_object() {
             return Some(Self::first_card(wire));
         }
-        let head = match (wire.schema.as_deref(), wire.header) {
-            (Some(_), header) => second(header.unwrap_or_default()),
-            (None, Some(header)) => second(header),
-            (None, None) => first(wire.token, wire.uuid, wire.ts.as_deref(), &wire.event),
-        };
+        let text = wire.event.map_or("null", RawValue::get);
+        let is_second = wire.schema.is_some() || wire.header.is_some();
+        let mut head =
+            if is_second { second(wire.header.unwrap_or_default()) } else { Head::default() };
+        let (mut message, mut event) = (None, Value::Null);
+        if head.event_type.as_deref() == Some(TYPE_MESSAGE) {
+            // What comes most often does not become a tree first.
+            message = serde_json::from_str(text).ok();
+        } else {
+            event = serde_json::from_str(text).ok()?;
+            if !is_second {
+                head = first(wire.token, wire.uuid, wire.ts.as_deref(), &event);
+            }
+        }
         Some(Self {
             head,
             encrypt: wire.encrypt,
             challenge: wire.challenge,
             kind: wire.kind,
             first_card: None,
-            event: wire.event,
+            message,
+            event,
         })
     }
 
-    fn first_card(wire: WireEnvelope) -> Self {
+    fn first_card(wire: WireEnvelope<'_>) -> Self {
         let event_type = Some(TYPE_CARD_FIRST.to_owned());
         Self {
             head: Head { event_type, ..Head::default() },
@@ -133,6 +148,7 @@ impl Opened {
             challenge: None,
             kind: None,
             first_card: Some(wire.token.unwrap_or_default()),
+            message: None,
             // In the form of the second generation. The tenant is left out: there is none of the
             // app to compare it with.
             event: json!({
