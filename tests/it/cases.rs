@@ -6,6 +6,8 @@ mod config;
 #[cfg(test)]
 mod dedup;
 #[cfg(test)]
+mod links;
+#[cfg(test)]
 mod parse;
 #[cfg(test)]
 mod send;

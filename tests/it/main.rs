@@ -46,6 +46,8 @@ mod life;
 #[path = "../support/llm_script.rs"]
 mod llm_script;
 #[cfg(test)]
+mod long_connection;
+#[cfg(test)]
 mod lookups;
 #[cfg(test)]
 mod message;
