@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 
 seconds="${1:-60}"
 [ $# -gt 0 ] && shift
-targets="${*:-event decrypt content config bot_file}"
+targets="${*:-event decrypt content frame config bot_file}"
 
 command -v cargo-fuzz >/dev/null 2>&1 || cargo install --locked --quiet cargo-fuzz
 # The stable compiler knows the sanitizer's flags, too; it only wants to be asked for them.
@@ -39,6 +39,17 @@ for path in glob.glob("tests/fixtures/feishu-events/*.json"):
         name = path.rsplit("/", 1)[1]
         text = f"{message.get('message_type')}\n{message['content']}"
         open(f"fuzz/corpus/content/{name}", "w").write(text)
+PYTHON
+        ;;
+    frame)
+        python3 - <<'PYTHON'
+import json
+vectors = json.load(open("tests/fixtures/feishu-vectors.json"))["ws"]
+frames = {frame["name"]: frame["hex"] for frame in vectors["frames"] + vectors["malformed"]}
+for number, text in enumerate(vectors["fragmented"]["frames_hex_in_seq_order"]):
+    frames[f"piece-{number}"] = text
+for name, text in frames.items():
+    open(f"fuzz/corpus/frame/{name}", "wb").write(bytes.fromhex(text))
 PYTHON
         ;;
     config) cp config/*.toml "fuzz/corpus/config/" ;;

@@ -1,6 +1,6 @@
 //! The long connections of bots in Prometheus text format.
 
-use crate::base::BotName;
+use crate::base::{BotName, Timestamp};
 use crate::envelope::{Link, LinkState};
 
 /// What one metric says of a connection.
@@ -12,7 +12,7 @@ const METRICS: [(&str, &str, Number); 5] = [
         u64::from(matches!(link.state, LinkState::Connected { .. }))
     }),
     ("larkspur_link_last_event_timestamp_ms", "gauge", |link| {
-        link.last_event.map_or(0, |at| at.as_millis())
+        link.last_event.map_or(0, Timestamp::as_millis)
     }),
     ("larkspur_link_connects_total", "counter", |link| link.connects),
     ("larkspur_link_frames_total", "counter", |link| link.frames),
@@ -34,7 +34,6 @@ pub(super) fn render(links: &[(BotName, Link)]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::Timestamp;
 
     #[test]
     fn every_connection_has_its_numbers() {

@@ -18,6 +18,8 @@ mod forward;
 pub mod fuzzing;
 mod identity;
 mod link;
+#[cfg(feature = "test-support")]
+pub mod measure;
 mod outlet;
 mod people;
 mod settings;

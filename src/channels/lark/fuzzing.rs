@@ -5,7 +5,10 @@
 use super::content::render;
 use super::crypto::EnvelopeKey;
 use super::event::{Opened, Receiver, decode, decode_stale};
-use crate::base::{BotName, Secret, UserId};
+use super::socket::config::ClientConfig;
+use super::socket::fragments::Fragments;
+use super::socket::frame::Frame;
+use crate::base::{BotName, Secret, Timestamp, UserId};
 
 /// A body as it comes off the wire or out of an envelope.
 pub fn event(body: &[u8]) {
@@ -23,6 +26,23 @@ pub fn event(body: &[u8]) {
 pub fn decrypt(envelope: &str) {
     let key = EnvelopeKey::derive(&Secret::new("kX9fQ2mB7rT4vZ1nC6wL3pHd"));
     drop(key.open(envelope));
+}
+
+/// A frame of the long connection, and whatever can be said about it. What was read is read again
+/// the same after it was written.
+pub fn frame(bytes: &[u8]) {
+    let Some(frame) = Frame::read(bytes.to_vec().into()) else { return };
+    assert_eq!(Frame::read(frame.write()).as_ref(), Some(&frame));
+    let mut fragments = Fragments::default();
+    let now = Timestamp::default();
+    if let Some(piece) = frame.piece() {
+        let payload = frame.payload.clone().unwrap_or_default();
+        drop(fragments.add(piece, payload, now));
+    }
+    if let Some(payload) = &frame.payload {
+        assert!(ClientConfig::read(payload).is_none_or(ClientConfig::is_sound));
+    }
+    assert!(Frame::read(frame.clone().answer(Vec::new().into(), 1).write()).is_some());
 }
 
 /// The content of a message: its type on the first line, the rest is the content.

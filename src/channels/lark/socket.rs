@@ -5,14 +5,14 @@
 //! or on the way may be put right at any time, and meanwhile readiness says what it is. One bot's
 //! trouble touches no other.
 
-mod config;
+pub(super) mod config;
 mod connection;
 mod discovery;
-mod fragments;
-mod frame;
+pub(super) mod fragments;
+pub(super) mod frame;
 mod lanes;
 mod pace;
-mod reception;
+pub(super) mod reception;
 mod vitals;
 
 use std::sync::Arc;

@@ -15,7 +15,7 @@ const INTERVAL_MAX: Duration = Duration::from_secs(600);
 /// read: a bot never gives up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(default)]
-pub(super) struct ClientConfig {
+pub(in crate::channels::lark) struct ClientConfig {
     /// Between two pings.
     #[serde(rename = "PingInterval", deserialize_with = "ping_interval")]
     pub(super) ping_interval: Duration,
@@ -39,8 +39,15 @@ impl Default for ClientConfig {
 
 impl ClientConfig {
     /// Reads what a pong carries; `None` if it carries nothing that can be read.
-    pub(super) fn read(payload: &[u8]) -> Option<Self> {
+    pub(in crate::channels::lark) fn read(payload: &[u8]) -> Option<Self> {
         serde_json::from_slice(payload).ok()
+    }
+
+    /// What holds of every one, whatever the server said.
+    #[cfg(feature = "test-support")]
+    pub(in crate::channels::lark) fn is_sound(self) -> bool {
+        let spans = [self.ping_interval, self.reconnect_interval, self.reconnect_nonce];
+        !self.ping_interval.is_zero() && spans.iter().all(|span| *span <= INTERVAL_MAX)
     }
 }
 

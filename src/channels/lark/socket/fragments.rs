@@ -22,7 +22,7 @@ const WAITING_MAX: Duration = Duration::from_secs(10);
 
 /// The pieces that wait for others.
 #[derive(Debug, Default)]
-pub(super) struct Fragments {
+pub(in crate::channels::lark) struct Fragments {
     sets: HashMap<String, Set>,
     bytes: usize,
 }
@@ -36,7 +36,7 @@ struct Set {
 
 /// What a piece brought about.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Joined {
+pub(in crate::channels::lark) struct Joined {
     /// The event, if this piece completed it.
     pub(super) whole: Option<Bytes>,
     /// How many incomplete events were given up, this one among them if it cannot be joined.
@@ -45,7 +45,12 @@ pub(super) struct Joined {
 
 impl Fragments {
     /// Takes a piece. One that had come before replaces its predecessor.
-    pub(super) fn add(&mut self, piece: Piece<'_>, payload: Bytes, now: Timestamp) -> Joined {
+    pub(in crate::channels::lark) fn add(
+        &mut self,
+        piece: Piece<'_>,
+        payload: Bytes,
+        now: Timestamp,
+    ) -> Joined {
         let mut dropped = self.expire(now);
         let is_possible = piece.sum <= PIECES_MAX
             && piece.seq < piece.sum

@@ -18,7 +18,7 @@ const METHOD_DATA: i32 = 1;
 
 /// One frame.
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct Frame {
+pub(in crate::channels::lark) struct Frame {
     /// A counter of the server's; 0 in pings.
     #[prost(uint64, required, tag = "1")]
     pub(super) seq_id: u64,
@@ -38,7 +38,7 @@ pub(super) struct Frame {
     #[prost(string, optional, tag = "7")]
     pub(super) payload_type: Option<String>,
     #[prost(bytes = "bytes", optional, tag = "8")]
-    pub(super) payload: Option<Bytes>,
+    pub(in crate::channels::lark) payload: Option<Bytes>,
     #[prost(string, optional, tag = "9")]
     pub(super) log_id_new: Option<String>,
 }
@@ -69,7 +69,7 @@ pub(super) enum Kind {
 
 /// The place of a frame in its event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Piece<'a> {
+pub(in crate::channels::lark) struct Piece<'a> {
     /// The event's id on this connection.
     pub(super) message_id: &'a str,
     /// How many frames the event has.
@@ -80,7 +80,7 @@ pub(super) struct Piece<'a> {
 
 impl Frame {
     /// Reads a frame; `None` if it is none.
-    pub(super) fn read(bytes: Bytes) -> Option<Self> {
+    pub(in crate::channels::lark) fn read(bytes: Bytes) -> Option<Self> {
         Self::decode(bytes).ok()
     }
 
@@ -91,13 +91,17 @@ impl Frame {
     }
 
     /// The bytes on the wire.
-    pub(super) fn write(&self) -> Bytes {
+    pub(in crate::channels::lark) fn write(&self) -> Bytes {
         self.encode_to_vec().into()
     }
 
     /// Data as the server sends it.
-    #[cfg(test)]
-    pub(super) fn data(seq_id: u64, headers: &[(&str, &str)], payload: &str) -> Self {
+    #[cfg(any(test, feature = "test-support"))]
+    pub(in crate::channels::lark) fn data(
+        seq_id: u64,
+        headers: &[(&str, &str)],
+        payload: &str,
+    ) -> Self {
         Self {
             seq_id,
             log_id: u64::MAX,
@@ -122,7 +126,7 @@ impl Frame {
 
     /// Its place among the frames of its event; `None`: it is the only one. A number that is none
     /// is beyond all limits.
-    pub(super) fn piece(&self) -> Option<Piece<'_>> {
+    pub(in crate::channels::lark) fn piece(&self) -> Option<Piece<'_>> {
         let number = |name, default| {
             self.header(name).map_or(default, |text| text.parse().unwrap_or(usize::MAX))
         };
@@ -132,7 +136,7 @@ impl Frame {
     }
 
     /// The answer to this frame: the same with another payload.
-    pub(super) fn answer(mut self, payload: Bytes, elapsed_ms: u64) -> Self {
+    pub(in crate::channels::lark) fn answer(mut self, payload: Bytes, elapsed_ms: u64) -> Self {
         self.headers.push(Header::new(HEADER_ELAPSED, &elapsed_ms.to_string()));
         self.payload = Some(payload);
         self

@@ -32,16 +32,15 @@ impl<T: Send + 'static> Lanes<T> {
     ) {
         self.len = self.len.saturating_add(1);
         let work = work.boxed();
-        match chat {
-            Some(chat) => match self.waiting.get_mut(&chat) {
-                Some(line) => line.push_back(work),
-                None => {
-                    self.waiting.insert(chat.clone(), VecDeque::new());
-                    self.run(Some(chat), work);
-                }
-            },
-            None => self.run(None, work),
+        let line = chat.as_ref().and_then(|chat| self.waiting.get_mut(chat));
+        if let Some(line) = line {
+            line.push_back(work);
+            return;
         }
+        if let Some(chat) = &chat {
+            self.waiting.insert(chat.clone(), VecDeque::new());
+        }
+        self.run(chat, work);
     }
 
     /// The next result; `None` if there is no work. May be dropped and called again.
@@ -75,10 +74,6 @@ mod tests {
 
     use super::*;
 
-    fn chat(name: &str) -> Option<ChatId> {
-        Some(ChatId::new(name))
-    }
-
     #[tokio::test]
     async fn within_a_chat_the_next_begins_when_the_one_before_is_done() {
         let mut lanes = Lanes::new();
@@ -88,7 +83,7 @@ mod tests {
             let (end, ended) = oneshot::channel::<()>();
             ends.insert(name, end);
             let begun = Arc::clone(&begun);
-            lanes.push(chat(place), async move {
+            lanes.push(Some(ChatId::new(place)), async move {
                 begun.lock().unwrap().push(name);
                 ended.await.unwrap();
                 name

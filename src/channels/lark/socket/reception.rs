@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use super::super::bot::LarkBot;
 use super::super::dispatch::{self, Circumstances, NotTaken, Work};
 use super::super::event::Opened;
+use super::super::link::LinkCell;
 use super::config::ClientConfig;
 use super::fragments::Fragments;
 use super::frame::{Frame, Kind};
@@ -30,7 +31,7 @@ const TAKEN: Bytes = Bytes::from_static(b"{\"code\":200}");
 const PUT_OFF: Bytes = Bytes::from_static(b"{\"code\":500}");
 
 /// Where the frames of one connection arrive.
-pub(super) struct Reception {
+pub(in crate::channels::lark) struct Reception {
     bot: Arc<LarkBot>,
     inlet: Arc<dyn Inlet>,
     clock: Arc<dyn Clock>,
@@ -40,7 +41,7 @@ pub(super) struct Reception {
 }
 
 impl Reception {
-    pub(super) fn new(
+    pub(in crate::channels::lark) fn new(
         bot: Arc<LarkBot>,
         inlet: Arc<dyn Inlet>,
         clock: Arc<dyn Clock>,
@@ -50,7 +51,7 @@ impl Reception {
     }
 
     /// Takes a frame. Returns what the server wants from now on, if it says so.
-    pub(super) fn receive(&mut self, frame: Bytes) -> Option<ClientConfig> {
+    pub(in crate::channels::lark) fn receive(&mut self, frame: Bytes) -> Option<ClientConfig> {
         let Some(frame) = Frame::read(frame) else {
             self.unusable("it is no frame");
             return None;
@@ -70,7 +71,7 @@ impl Reception {
 
     /// The next answer to send; waits for ever while nothing is worked on. May be dropped and
     /// called again.
-    pub(super) async fn next_answer(&mut self) -> Bytes {
+    pub(in crate::channels::lark) async fn next_answer(&mut self) -> Bytes {
         match self.lanes.next().await {
             Some(answer) => answer,
             None => std::future::pending().await,
@@ -78,7 +79,7 @@ impl Reception {
     }
 
     /// How many events are worked on.
-    pub(super) fn in_work(&self) -> usize {
+    pub(in crate::channels::lark) fn in_work(&self) -> usize {
         self.lanes.len()
     }
 
@@ -156,7 +157,7 @@ impl Reception {
     }
 
     fn unusable(&self, what: &str) {
-        let is_first = self.bot.link_cell().is_none_or(|link| link.unusable());
+        let is_first = self.bot.link_cell().is_none_or(LinkCell::unusable);
         Event::FrameUnusable { bot: self.bot.name().as_str(), what, is_first }.emit();
     }
 }

@@ -44,32 +44,48 @@ impl Bench {
         self.event("event", &private_message(id, chat, "hello"))
     }
 
-    /// The answer that is ready, by the number of its frame, its code and its reply.
-    fn answer(&mut self) -> Option<(u64, u64, Value)> {
-        let answer = Frame::read(self.reception.next_answer().now_or_never()?).unwrap();
+    /// The answer that is ready, if one is.
+    fn answer(&mut self) -> Answer {
+        match self.reception.next_answer().now_or_never() {
+            Some(answer) => Answer::read(answer),
+            None => Answer::NotYet,
+        }
+    }
+}
+
+/// An answer by the number of its frame, its code and its reply.
+#[derive(Debug, PartialEq)]
+enum Answer {
+    NotYet,
+    Said(u64, u64, Value),
+}
+
+impl Answer {
+    fn read(answer: Bytes) -> Self {
+        let answer = Frame::read(answer).unwrap();
         let last = answer.headers.last().unwrap();
         assert_eq!((last.key.as_str(), last.value.as_str()), ("biz_rt", "0"));
         assert_eq!(answer.log_id, u64::MAX);
         let said: Value = serde_json::from_slice(&answer.payload.unwrap()).unwrap();
         let reply = said["data"].as_str().map(|data| STANDARD.decode(data).unwrap());
         let reply = reply.map(|reply| serde_json::from_slice(&reply).unwrap());
-        Some((answer.seq_id, said["code"].as_u64().unwrap(), reply.unwrap_or_default()))
+        Self::Said(answer.seq_id, said["code"].as_u64().unwrap(), reply.unwrap_or_default())
     }
 }
 
-fn taken(frame: u64) -> Option<(u64, u64, Value)> {
-    Some((frame, 200, Value::Null))
+fn taken(frame: u64) -> Answer {
+    Answer::Said(frame, 200, Value::Null)
 }
 
-fn put_off(frame: u64) -> Option<(u64, u64, Value)> {
-    Some((frame, 500, Value::Null))
+fn put_off(frame: u64) -> Answer {
+    Answer::Said(frame, 500, Value::Null)
 }
 
 #[test]
 fn an_event_is_answered_after_the_inlet_took_it() {
     let mut bench = Bench::new();
     let frame = bench.message("om_1", SLOW_CHAT);
-    assert_eq!(bench.answer(), None);
+    assert_eq!(bench.answer(), Answer::NotYet);
     assert_eq!(bench.reception.in_work(), 1);
     bench.inlet.open_gate();
     assert_eq!(bench.answer(), taken(frame));
@@ -113,7 +129,7 @@ fn events_of_a_chat_keep_their_order_and_other_chats_do_not_wait() {
     let second = bench.message("om_2", SLOW_CHAT);
     let other = bench.message("om_3", "oc_other");
     assert_eq!(bench.answer(), taken(other));
-    assert_eq!(bench.answer(), None);
+    assert_eq!(bench.answer(), Answer::NotYet);
     bench.inlet.open_gate();
     assert_eq!([bench.answer(), bench.answer()], [taken(first), taken(second)]);
     assert_eq!(bench.inlet.taken(), ["om_3", "om_1", "om_2"]);
@@ -129,7 +145,7 @@ fn no_more_than_a_number_of_events_is_worked_on() {
     bench.message("om_1", SLOW_CHAT);
     assert!(bench.reception.is_full());
     bench.inlet.open_gate();
-    assert!(bench.answer().is_some() && !bench.reception.is_full());
+    assert!(bench.answer() != Answer::NotYet && !bench.reception.is_full());
 }
 
 #[tokio::test]
@@ -138,7 +154,7 @@ async fn a_press_is_answered_with_its_toast_whichever_type_its_frame_has() {
     let toast = json!({"toast": {"type": "info", "content": "pressed"}});
     for kind in ["event", "card"] {
         let frame = bench.event(kind, &event_file("094_card_button.json"));
-        assert_eq!(bench.answer(), Some((frame, 200, toast.clone())), "{kind}");
+        assert_eq!(bench.answer(), Answer::Said(frame, 200, toast.clone()), "{kind}");
     }
     assert_eq!(bench.inlet.taken(), ["card.action.trigger"; 2]);
 }
@@ -156,7 +172,7 @@ fn what_can_never_be_read_is_acknowledged_and_counted() {
     let frame = bench.event("new", "{}");
     assert_eq!(bench.answer(), taken(frame), "a type that nobody knows");
     bench.reception.receive(Bytes::from_static(b"no frame"));
-    assert_eq!((bench.answer(), bench.inlet.taken().len()), (None, 0));
+    assert_eq!((bench.answer(), bench.inlet.taken().len()), (Answer::NotYet, 0));
     assert!(!bench.bot.link_cell().unwrap().unusable(), "it is not the first");
 }
 
@@ -187,7 +203,7 @@ fn an_event_in_pieces_is_answered_once_on_the_frame_that_completes_it() {
     let headers = [("type", "event"), ("message_id", "m"), ("sum", "2"), ("seq", "2")];
     bench.reception.receive(Frame::data(9, &headers, "{}").write());
     assert_eq!(bench.bot.link_cell().unwrap().link().fragments_dropped, 1);
-    assert_eq!(bench.answer(), None);
+    assert_eq!(bench.answer(), Answer::NotYet);
 }
 
 #[test]

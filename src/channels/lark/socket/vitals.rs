@@ -16,7 +16,7 @@ const JUMP: Duration = Duration::from_secs(30);
 /// The life signs of one connection.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Vitals {
-    looked_at: Timestamp,
+    last_look: Timestamp,
     heard_at: Timestamp,
     /// `None` before the first.
     pinged_at: Option<Timestamp>,
@@ -38,7 +38,7 @@ pub(super) enum Pulse {
 impl Vitals {
     /// A connection that stands since `now`.
     pub(super) const fn new(now: Timestamp) -> Self {
-        Self { looked_at: now, heard_at: now, pinged_at: None }
+        Self { last_look: now, heard_at: now, pinged_at: None }
     }
 
     /// Something came in, whatever it was.
@@ -48,8 +48,8 @@ impl Vitals {
 
     /// A look at the connection, every second or so.
     pub(super) fn look(&mut self, now: Timestamp, ping_interval: Duration) -> Pulse {
-        let moved = now.since(self.looked_at).max(self.looked_at.since(now));
-        self.looked_at = now;
+        let moved = now.since(self.last_look).max(self.last_look.since(now));
+        self.last_look = now;
         if moved > JUMP {
             return Pulse::Jumped;
         }
