@@ -1,6 +1,7 @@
 //! Errands, and questions on buttons: work that begins with no message.
 
 use super::*;
+use crate::gateway::cards::kept_card;
 
 fn in_the_terminal() -> Destination {
     Destination {
@@ -44,15 +45,28 @@ fn asking(event: &str, operator: &str, question: &str) -> Press {
     press.keys = vec![DedupKey::new(Timestamp::default(), &[event])];
     press.chat = Some(ChatId::new("terminal"));
     press.message = Some(MessageId::new("om_card"));
-    let card = CardStamp {
+    let ask = ButtonPress::Ask { text: question.to_owned() };
+    let button = GenuineButton { card: stamp(), number: 0, press: ask };
+    press.button = Button::Genuine(Box::new(button));
+    press
+}
+
+fn stamp() -> CardStamp {
+    CardStamp {
         id: "a card".to_owned(),
         chat: ChatId::new("terminal"),
         chat_kind: ChatKind::Group,
         at: Timestamp::from_millis(7),
-    };
-    let ask = ButtonPress::Ask { text: question.to_owned() };
-    press.button = Button::Genuine(Box::new(GenuineButton { card, number: 0, press: ask }));
-    press
+    }
+}
+
+/// Keeps the card of [`asking`] as its sending does.
+async fn keep_card(gateway: &Gateway) {
+    let ask = ButtonPress::Ask { text: "what?".to_owned() };
+    let button = Block::Button { label: "Ask".to_owned(), press: ask };
+    let card = Card { stamp: Some(stamp()), ..Card::new("t".to_owned(), vec![button]) };
+    let kept = kept_card(Some(&card)).unwrap().into_iter().collect();
+    gateway.shared.store.commit(kept).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -89,4 +103,44 @@ async fn a_press_that_could_not_be_stored_may_be_pressed_again() {
     let asked = Say::Aside(Aside::PressAsked).text(Locale::EnUs);
     assert_eq!(gateway.press(question()).await.text, asked);
     assert_eq!(said(&mouth, 1).await.len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_press_whose_answer_came_too_late_changes_the_card_all_the_same() {
+    let mouth = Arc::new(Mouth::default());
+    let gateway = gateway(&mouth);
+    keep_card(&gateway).await;
+    // The commit takes 30 ms; whoever waits goes away at once.
+    let pressing = gateway.press(asking("ev_1", "terminal", "what?"));
+    assert!(tokio::time::timeout(Duration::from_millis(1), pressing).await.is_err());
+    let changed = async {
+        while mouth.changed.lock().unwrap().is_empty() {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, changed).await.unwrap();
+    let chosen = Block::Chosen { label: "Ask".to_owned(), by: UserId::new("terminal") };
+    assert_eq!(mouth.changed.lock().unwrap()[0].blocks, [chosen]);
+    let again = gateway.press(asking("ev_2", "terminal", "what?")).await;
+    assert_eq!(again.text, Say::Aside(Aside::PressAgain).text(Locale::EnUs));
+    assert!(again.card.is_some());
+    assert_eq!(said(&mouth, 1).await.len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_press_into_a_full_line_does_not_use_the_button_up() {
+    let gateway = gateway(&Arc::new(Mouth::default()));
+    keep_card(&gateway).await;
+    let press = || asking("ev_1", "terminal", "what?");
+    let key = SessionKey::new("b/terminal");
+    let mut seats = Vec::new();
+    while let Some(seat) = gateway.shared.sessions.reserve(&key, 8) {
+        seats.push(seat);
+    }
+    let busy = gateway.press(press()).await;
+    assert_eq!((busy.text, busy.card), (Say::Busy.text(Locale::EnUs), None));
+    drop(seats);
+    let asked = gateway.press(press()).await;
+    assert_eq!(asked.text, Say::Aside(Aside::PressAsked).text(Locale::EnUs));
+    assert!(asked.card.is_some());
 }

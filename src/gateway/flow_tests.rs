@@ -8,9 +8,9 @@ use crate::base::{Aside, ChatId, Disposition, Locale, MessageId, Say, SystemCloc
 use crate::bots::Entry;
 use crate::channels::terminal::incoming;
 use crate::envelope::{
-    Button, ButtonPress, CardStamp, Certainty, Channel, ChatKind, DeliverError, Delivered,
-    Delivery, Destination, Errand, ErrandKind, Failures, GenuineButton, Operation, Outlet, Pressed,
-    Relation, ReplyFn, Tone,
+    Block, Button, ButtonPress, Card, CardStamp, Certainty, Channel, ChatKind, DeliverError,
+    Delivered, Delivery, Destination, Errand, ErrandKind, Failures, GenuineButton, Operation,
+    Outlet, Pressed, Relation, ReplyFn, Tone,
 };
 use crate::gateway::failed::{FailedV1, failed_key};
 use crate::gateway::plan::planned_closing;
@@ -66,11 +66,15 @@ impl Engine for Slow {
 struct Mouth {
     said: Mutex<Vec<(String, String)>>,
     refusals: AtomicUsize,
+    changed: Mutex<Vec<Card>>,
 }
 
 #[async_trait]
 impl Outlet for Mouth {
     async fn deliver(&self, delivery: &Delivery) -> Result<Delivered, DeliverError> {
+        if let Operation::ChangeCard { card, .. } = &delivery.operation {
+            self.changed.lock().unwrap().push(Card::clone(card));
+        }
         let (Operation::Reply { text, .. } | Operation::Create { text, .. }) = &delivery.operation
         else {
             return Ok(Delivered { id: String::new() });

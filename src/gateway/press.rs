@@ -19,8 +19,8 @@ use super::welcome::Visitor;
 use crate::base::limit::ellipsis;
 use crate::base::{Aside, Disposition, Locale, MessageId, Say, Verdict};
 use crate::envelope::{
-    AgentMessage, Button, ButtonPress, Card, ChatKind, DedupKey, Delivery, Destination,
-    GenuineButton, InletError, Operation, Press, PressReply, Sender, SenderKind, Submitted, Tone,
+    AgentMessage, Button, ButtonPress, ChatKind, DedupKey, Delivery, Destination, GenuineButton,
+    InletError, Operation, Press, PressReply, Sender, SenderKind, Submitted, Tone,
 };
 use crate::store::{Kept, Lane, Standing, StoreError};
 use crate::telemetry::Event;
@@ -145,7 +145,7 @@ impl Gateway {
         let key = key(pressing, is_clear);
         match self.accept_pressed(pressing, message, key, pressed.as_ref()).await {
             Ok(Submitted::Accepted(_)) => PressReply {
-                card: pressed.map(|card| card.shown()),
+                card: pressed.map(|card| Box::new(card.shown())),
                 ..say(&Aside::PressAsked, locale, Tone::Info)
             },
             Ok(Submitted::Duplicate) => again(locale, card.as_ref()),
@@ -198,7 +198,7 @@ impl Gateway {
             // As it stands now: more may have been pressed meanwhile.
             let card = CardV1::find(self.shared.store.as_ref(), &button.card.id).await;
             let Ok(Some(card)) = card else { return };
-            let (message, card): (_, Box<Card>) = (message.clone(), card.shown());
+            let (message, card) = (message.clone(), Box::new(card.shown()));
             let operation = Operation::ChangeCard { message, card };
             let uuid = format!("{}c", button.card.id);
             let delivery = Delivery { bot: bot.name.clone(), operation, uuid };
@@ -284,7 +284,7 @@ fn what(press: &Press) -> String {
 }
 
 fn again(locale: Locale, card: Option<&CardV1>) -> PressReply {
-    let card = card.map(CardV1::shown);
+    let card = card.map(|card| Box::new(card.shown()));
     PressReply { card, ..say(&Aside::PressAgain, locale, Tone::Info) }
 }
 

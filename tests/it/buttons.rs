@@ -259,3 +259,28 @@ async fn whoever_was_let_in_by_a_code_may_press_in_private() {
     assert_eq!((toast(&outcome), outcome.replaced), (ASKED, true));
     until("the answer", || answers(&stage, &card) == 1).await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whose_roles_must_be_looked_up_asks_once_and_leaves_the_button_to_others() {
+    let mut stage = Stage::set(options()).await;
+    let ben = stage.sim.user("ben").open_id;
+    let access = format!("users = [\"@department/od-eng\", \"{ben}\"]\nchats = [\"*\"]\n");
+    stage.edit_bot("users = [\"@tenant\"]\nchats = [\"*\"]\n", &access);
+    stage.start(&[]).await;
+    stage.sim.change_user("ann", |user| user.departments = vec!["od-eng".to_owned()]);
+    let group = stage.sim.group("team", &["ann", "ben", "eve"]).chat_id;
+    let card = welcomed(&stage, "ben", &group).await;
+    for (user, words) in [("eve", ASKED), ("ann", ASKED), ("ann", AGAIN)] {
+        let outcome = stage.sim.press(press_of(user, &card.message_id, 0)).await.unwrap();
+        assert_eq!(toast(&outcome), words, "{user}");
+        let body = answer(&outcome.push);
+        let unused: Vec<_> = QUESTIONS.iter().map(|question| format!("[{question}]")).collect();
+        let card = &body["card"]["data"];
+        assert!(card.is_null() || shown(card) == unused, "{user}: {body}");
+    }
+    until("ann's answer, and none for eve", || answers(&stage, &card) == 1).await;
+    let outcome = stage.sim.press(press_of("ben", &card.message_id, 0)).await.unwrap();
+    assert_eq!((toast(&outcome), outcome.replaced), (ASKED, true));
+    assert_eq!(shown(&answer(&outcome.push)["card"]["data"]), after_the_first(&stage, "ben"));
+    until("ben's answer", || answers(&stage, &card) == 2).await;
+}

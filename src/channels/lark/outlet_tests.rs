@@ -41,6 +41,14 @@ async fn every_operation_reaches_the_platform() {
         ),
         (Operation::Finalise { message: message.clone(), text }, format!("PUT {MESSAGE}"), "om_1"),
         (
+            Operation::ChangeCard {
+                message: message.clone(),
+                card: Box::new(Card::new("t".to_owned(), Vec::new())),
+            },
+            format!("PATCH {MESSAGE}"),
+            "om_1",
+        ),
+        (
             Operation::React { message: message.clone(), reaction },
             format!("POST {MESSAGE}/reactions"),
             "r_new",
