@@ -208,12 +208,7 @@ struct Told {
     event_type: String,
 }
 
-async fn exchange(
-    shared: &Arc<Shared>,
-    app: &App,
-    parcel: Parcel,
-    told: Told,
-) -> PushRecord {
+async fn exchange(shared: &Arc<Shared>, app: &App, parcel: Parcel, told: Told) -> PushRecord {
     let mut record = push::carry(shared, parcel).await;
     record.kind = told.kind;
     record.app_id.clone_from(&app.app_id);

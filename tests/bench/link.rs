@@ -49,7 +49,7 @@ impl Inlet for Nowhere {
     }
 
     async fn press(&self, _press: Press) -> PressReply {
-        PressReply { tone: Tone::Info, text: String::new() }
+        PressReply { tone: Tone::Info, text: String::new(), card: None }
     }
 }
 

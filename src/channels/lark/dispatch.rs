@@ -112,10 +112,8 @@ pub(super) async fn carry_out(
         Work::Press(press, key) => {
             let takes_card = press.takes_card;
             let answer = tokio::time::timeout(PRESS_PATIENCE, inlet.press(*press)).await;
-            let reply = answer.map_or_else(
-                |_late| json!({}),
-                |reply| buttons::answer(&reply, takes_card, &key),
-            );
+            let reply = answer
+                .map_or_else(|_late| json!({}), |reply| buttons::answer(&reply, takes_card, &key));
             Ok(Some(reply))
         }
     }

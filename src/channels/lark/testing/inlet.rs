@@ -60,6 +60,6 @@ impl Inlet for TestInlet {
 
     async fn press(&self, press: Press) -> PressReply {
         self.taken.lock().unwrap().push(press.event_type);
-        PressReply { tone: Tone::Info, text: "pressed".to_owned() }
+        PressReply { tone: Tone::Info, text: "pressed".to_owned(), card: None }
     }
 }
