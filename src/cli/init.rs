@@ -58,7 +58,11 @@ pub(super) fn run(
     if !variables.is_empty() {
         say(&format!("\n{}\n  {}", told(Words::Variables), variables.join("\n  ")))?;
     }
-    let next = if answers.app.is_some() { Words::Next } else { Words::NextTerminal };
+    let next = match &answers.app {
+        Some(App { webhook: Some(_), .. }) => Words::NextWebhook,
+        Some(App { webhook: None, .. }) => Words::NextSocket,
+        None => Words::NextTerminal,
+    };
     say(&format!("\n{}", told(next).replace("{bot}", &answers.bot)))?;
     // What is still to be set in the environment is no fault of these files.
     Ok(if variables.is_empty() { checked } else { Exit::Done })
@@ -140,30 +144,23 @@ impl<P: Person> Interview<'_, P> {
         let region = self.ask(Words::Region, Words::RegionPrompt, "feishu", |text| {
             check(text, ["feishu", "lark"].contains(&text), Words::WrongWord)
         })?;
-        let mut secret =
-            |about, prompt, variable, file: &str| self.secret(about, prompt, variable, file);
-        Ok(Some(App {
-            id,
-            region,
-            secret: secret(
-                Words::AppSecret,
-                Words::AppSecretPrompt,
-                "LARK_APP_SECRET",
-                "app-secret",
-            )?,
-            encrypt_key: secret(
-                Words::EncryptKey,
-                Words::EncryptKeyPrompt,
-                "LARK_ENCRYPT_KEY",
-                "encrypt-key",
-            )?,
-            verification_token: secret(
-                Words::Token,
-                Words::TokenPrompt,
-                "LARK_VERIFICATION_TOKEN",
-                "verification-token",
-            )?,
-        }))
+        let (about, prompt) = (Words::AppSecret, Words::AppSecretPrompt);
+        let secret = self.secret(about, prompt, "LARK_APP_SECRET", "app-secret")?;
+        let transport =
+            self.ask(Words::Transport, Words::TransportPrompt, "websocket", |text| {
+                check(text, ["websocket", "webhook"].contains(&text), Words::WrongWord)
+            })?;
+        let webhook = if transport == "webhook" { Some(self.webhook()?) } else { None };
+        Ok(Some(App { id, region, secret, webhook }))
+    }
+
+    /// What is needed where events come to a URL of the daemon.
+    fn webhook(&mut self) -> Result<(Kept, Kept), Cut> {
+        let (about, prompt) = (Words::EncryptKey, Words::EncryptKeyPrompt);
+        let key = self.secret(about, prompt, "LARK_ENCRYPT_KEY", "encrypt-key")?;
+        let (about, prompt) = (Words::Token, Words::TokenPrompt);
+        let token = self.secret(about, prompt, "LARK_VERIFICATION_TOKEN", "verification-token")?;
+        Ok((key, token))
     }
 
     fn model(&mut self) -> Result<Option<ModelChoice>, Cut> {

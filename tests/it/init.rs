@@ -36,9 +36,10 @@ fn mode(folder: &TempDir, name: &str) -> u32 {
     fs::metadata(folder.path().join(name)).unwrap().permissions().mode() & 0o777
 }
 
-/// Everything is answered: bot, app, region, three secrets, model, name, key, people, digest.
-const ALL: &str = "helper\ncli_a1b2c3\nlark\ns3cret\nenc-key\nver-token\nopenai\n\nsk-1\n@tenant, \
-                   ou_7\nou_1\noc_team\n";
+/// Everything is answered: bot, app, region, transport, three secrets, model, name, key, people,
+/// digest.
+const ALL: &str = "helper\ncli_a1b2c3\nlark\ns3cret\nwebhook\nenc-key\nver-token\nopenai\n\nsk-1\n\
+                   @tenant, ou_7\nou_1\noc_team\n";
 
 #[test]
 fn a_whole_dialogue_ends_in_a_configuration_that_the_check_takes() {
@@ -92,7 +93,7 @@ fn with_yes_there_is_a_bot_for_the_terminal_that_answers() {
 #[test]
 fn secrets_that_are_not_typed_are_left_to_the_environment() {
     let folder = tempfile::tempdir().unwrap();
-    let answers = "\ncli_a1b2c3\n\n\n\n\ndeepseek\n\n\n\n\n\n";
+    let answers = "\ncli_a1b2c3\n\n\nwebhook\n\n\ndeepseek\n\n\n\n\n\n";
     let output = run(folder.path(), &["--locale", "en-US"], answers);
     assert_eq!(output.status.code(), Some(0), "{}", err(&output));
     let variables =
@@ -102,6 +103,18 @@ fn secrets_that_are_not_typed_are_left_to_the_environment() {
         assert!(out(&output).contains(&format!("\n  {variable}\n")), "{}", out(&output));
     }
     assert!(!folder.path().join("secrets").exists());
+}
+
+#[test]
+fn the_long_connection_needs_the_apps_secret_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let answers = "\ncli_a1b2c3\n\ns3cret\n\nnone\n\n\n\n";
+    let output = run(folder.path(), &["--locale", "en-US"], answers);
+    assert_eq!(output.status.code(), Some(0), "{} {}", out(&output), err(&output));
+    let bot = read(&folder, "bots/assistant.toml");
+    assert!(bot.contains("transport = \"websocket\""), "{bot}");
+    assert!(!bot.contains("encrypt_key") && !out(&output).contains("https://<"), "{bot}");
+    assert_eq!(read(&folder, "secrets/app-secret"), "s3cret");
 }
 
 #[test]

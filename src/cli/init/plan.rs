@@ -33,8 +33,9 @@ pub(super) struct App {
     pub(super) id: String,
     pub(super) region: String,
     pub(super) secret: Kept,
-    pub(super) encrypt_key: Kept,
-    pub(super) verification_token: Kept,
+    /// Encrypt key and verification token, if events come to a URL of the daemon; without: over
+    /// the long connection.
+    pub(super) webhook: Option<(Kept, Kept)>,
 }
 
 /// A model.
@@ -109,7 +110,8 @@ impl Answers {
     fn secrets(&self) -> Vec<&Kept> {
         let mut kept = Vec::new();
         if let Some(app) = &self.app {
-            kept.extend([&app.secret, &app.encrypt_key, &app.verification_token]);
+            kept.push(&app.secret);
+            kept.extend(app.webhook.iter().flat_map(|(key, token)| [key, token]));
         }
         kept.extend(self.model.as_ref().and_then(|model| model.key.as_ref()));
         kept
@@ -143,15 +145,21 @@ impl Answers {
         if let Some(app) = &self.app {
             write!(
                 text,
-                "\n[lark]\napp_id = \"{}\"\napp_secret = {}\nencrypt_key = {}\n\
-                 verification_token = {}\nregion = \"{}\"\ntransport = \"webhook\"   # the long \
-                 connection does not exist yet\n",
+                "\n[lark]\napp_id = \"{}\"\napp_secret = {}\nregion = \"{}\"\n",
                 app.id,
                 app.secret.reference(),
-                app.encrypt_key.reference(),
-                app.verification_token.reference(),
                 app.region,
             )
+            .unwrap_or_default();
+            match &app.webhook {
+                Some((key, token)) => write!(
+                    text,
+                    "transport = \"webhook\"\nencrypt_key = {}\nverification_token = {}\n",
+                    key.reference(),
+                    token.reference(),
+                ),
+                None => writeln!(text, "transport = \"websocket\""),
+            }
             .unwrap_or_default();
             if !self.base_url.is_empty() {
                 writeln!(text, "base_url = {}", quoted(&self.base_url)).unwrap_or_default();

@@ -14,6 +14,8 @@ pub(super) enum Words {
     AppIdPrompt,
     AppSecret,
     AppSecretPrompt,
+    Transport,
+    TransportPrompt,
     EncryptKey,
     EncryptKeyPrompt,
     Token,
@@ -39,7 +41,8 @@ pub(super) enum Words {
     Empty,
     Checked,
     Variables,
-    Next,
+    NextWebhook,
+    NextSocket,
     NextTerminal,
 }
 
@@ -55,7 +58,7 @@ impl Words {
 }
 
 /// Every sentence in Chinese and in English.
-const TABLE: [(Words, &str, &str); 36] = [
+const TABLE: [(Words, &str, &str); 39] = [
     (
         Words::Greeting,
         "这里会问几个问题，然后写好配置文件。直接回车使用方括号里的默认值；Ctrl-C 放弃，什么都不会写。\n",
@@ -90,6 +93,14 @@ const TABLE: [(Words, &str, &str); 36] = [
                  can read; empty: it will be read from the environment.",
     ),
     (Words::AppSecretPrompt, "App Secret（不显示）", "App Secret (not shown)"),
+    (
+        Words::Transport,
+        "事件怎么进来：websocket（长连接，不需要公网地址，只要能访问外网）或 webhook（飞书把事件发到你的 HTTPS \
+                 地址）。",
+        "How events come in: websocket (the long connection: no public address is needed, the daemon\n\
+                 calls out) or webhook (the platform posts to an HTTPS address of yours).",
+    ),
+    (Words::TransportPrompt, "websocket 或 webhook", "websocket or webhook"),
     (
         Words::EncryptKey,
         "Encrypt Key：事件与回调 → 加密策略。事件用它加密和签名，没有它机器人不会启动。",
@@ -161,10 +172,10 @@ const TABLE: [(Words, &str, &str); 36] = [
         "Before it starts, these variables must be set (.env.example lists them, too):",
     ),
     (
-        Words::Next,
+        Words::NextWebhook,
         "接下来，在开发者后台（每一步都要在发布版本之后才生效）：\n  1. 添加应用能力 → 机器人。\n  2. \
                  权限管理：im:message.p2p_msg:readonly、im:message.group_at_msg:readonly、\n     im:message:send_as_bot、\
-                 im:message.reactions:write_only；要读引用和文件再加 im:message:readonly。\n  3. 启动 larkspur \
+                 im:message.reactions:write_only；\n     要读引用和文件再加 im:message:readonly。\n  3. 启动 larkspur \
                  run，再到 事件与回调 → 事件配置 保存请求地址：\n     https://<你的域名>/lark/{bot}/events\n     \
                  并添加事件 im.message.receive_v1（还有 im.message.recalled_v1、\n     im.chat.member.bot.added_v1、\
                  im.chat.member.bot.deleted_v1、\n     im.chat.access_event.bot_p2p_chat_entered_v1）；回调配置填同一个地址，添加回调\n     card.action.trigger（按钮）。\n  4. 版本管理与发布：创建版本并通过审核。\n  5. \
@@ -181,6 +192,31 @@ const TABLE: [(Words, &str, &str); 36] = [
                  \x20    im.chat.member.bot.added_v1, im.chat.member.bot.deleted_v1,\n\
          \x20    im.chat.access_event.bot_p2p_chat_entered_v1). Under Callback Configuration save the same URL\n\
          \x20    and add card.action.trigger (buttons).\n\
+                 \x20 4. Version Management & Release: create a version and have it approved.\n\
+                 \x20 5. Add the bot to a group and send @bot /ping.",
+    ),
+    (
+        Words::NextSocket,
+        "接下来，在开发者后台（每一步都要在发布版本之后才生效）：\n  1. 添加应用能力 → 机器人。\n  2. \
+                 权限管理：im:message.p2p_msg:readonly、im:message.group_at_msg:readonly、\n     im:message:send_as_bot、\
+                 im:message.reactions:write_only；\n     要读引用和文件再加 \
+                 im:message:readonly。\n  3. 先启动 larkspur run（长连接建立之后才能保存），再到 事件与回调 → \
+                 事件配置，\n     订阅方式选「使用长连接接收事件」，添加事件 im.message.receive_v1（还有\n     \
+                 im.message.recalled_v1、im.chat.member.bot.added_v1、\n     im.chat.member.bot.deleted_v1、\
+                 im.chat.access_event.bot_p2p_chat_entered_v1）；\n     回调配置同样选长连接，添加回调 \
+                 card.action.trigger（按钮）。\n  4. 版本管理与发布：创建版本并通过审核。\n  5. \
+                 把机器人加进群，发送 @机器人 /ping。",
+        "Next, in the developer console (nothing there takes effect before a version is published):\n\
+                 \x20 1. Add the ability: Bot.\n\
+                 \x20 2. Permissions: im:message.p2p_msg:readonly, im:message.group_at_msg:readonly,\n\
+                 \x20    im:message:send_as_bot, im:message.reactions:write_only; to read quotes and files also\n\
+                 \x20    im:message:readonly.\n\
+                 \x20 3. Start larkspur run first (the console saves the choice only while it is connected),\n\
+                 \x20    then choose the long connection under Events & Callbacks → Event Configuration,\n\
+                 \x20    and add the event im.message.receive_v1 (also im.message.recalled_v1,\n\
+                 \x20    im.chat.member.bot.added_v1, im.chat.member.bot.deleted_v1,\n\
+                 \x20    im.chat.access_event.bot_p2p_chat_entered_v1). Choose it under Callback\n\
+                 \x20    Configuration, too, and add card.action.trigger (buttons).\n\
                  \x20 4. Version Management & Release: create a version and have it approved.\n\
                  \x20 5. Add the bot to a group and send @bot /ping.",
     ),
@@ -206,10 +242,14 @@ mod tests {
     #[test]
     fn the_steps_that_follow_name_the_place_of_the_event_url_in_both_languages() {
         for locale in [Locale::ZhCn, Locale::EnUs] {
-            let next = Words::Next.text(locale);
-            for word in ["/lark/{bot}/events", "im.message.receive_v1", "im:message:send_as_bot"] {
-                assert!(next.contains(word), "{word} in {next}");
+            for next in [Words::NextWebhook, Words::NextSocket] {
+                let next = next.text(locale);
+                for word in ["im.message.receive_v1", "im:message:send_as_bot"] {
+                    assert!(next.contains(word), "{word} in {next}");
+                }
             }
+            assert!(Words::NextWebhook.text(locale).contains("/lark/{bot}/events"));
+            assert!(!Words::NextSocket.text(locale).contains("https://"));
         }
     }
 }
