@@ -88,7 +88,9 @@ async fn a_question_over_a_long_connection_is_answered_and_its_state_is_told() {
         assert!(metrics.lines().any(|found| found == line), "{line} in {metrics}");
     }
     let connection = &stage.sim.connections()[0];
-    assert_eq!((connection.events, connection.acks, connection.strays), (3, 3, 0));
+    // Where an app is told of its own reactions there are more than the three messages.
+    assert!(connection.events >= 3, "{connection:?}");
+    assert_eq!((connection.acks, connection.strays), (connection.events, 0), "{connection:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
