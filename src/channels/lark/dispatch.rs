@@ -44,7 +44,7 @@ pub(super) enum NotTaken {
 }
 
 /// What a delivery tells beside the event itself.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Circumstances<'a> {
     /// It was signed too long ago to act on.
     pub(super) is_stale: bool,

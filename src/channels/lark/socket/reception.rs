@@ -95,7 +95,7 @@ impl Reception {
         if let Some(link) = self.bot.link_cell() {
             link.event(now);
         }
-        match self.open(&body) {
+        match self.open(&body, now) {
             Ok(work) => {
                 let chat = dispatch::chat_of(&work);
                 let answer = self.carry_out(work, frame, now);
@@ -126,7 +126,7 @@ impl Reception {
     }
 
     /// The connection belongs to the app: what comes over it needs no further proof.
-    fn open(&self, body: &[u8]) -> Result<Work, NotTaken> {
+    fn open(&self, body: &[u8], now: Timestamp) -> Result<Work, NotTaken> {
         let opened = Opened::parse(body).ok_or(NotTaken::Undecodable("it holds no event"))?;
         if opened.encrypt.is_some() {
             return Err(NotTaken::Undecodable("its event is encrypted"));
@@ -134,7 +134,9 @@ impl Reception {
         if opened.head.app_id.as_deref().is_some_and(|app_id| app_id != self.bot.app_id()) {
             return Err(NotTaken::Undecodable("its event is for another app"));
         }
-        dispatch::decode(&self.bot, opened, Circumstances::default())
+        // Nothing is signed here, so nothing is stale, and no header comes along.
+        let circumstances = Circumstances { is_stale: false, refresh_token: None, now };
+        dispatch::decode(&self.bot, opened, circumstances)
     }
 
     fn carry_out(

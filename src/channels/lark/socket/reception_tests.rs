@@ -1,4 +1,5 @@
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::FutureExt;
 use tokio_util::sync::CancellationToken;
@@ -8,8 +9,8 @@ use super::super::super::testing::{
     self, SLOW_CHAT, TestInlet, event_file, private_message, vectors,
 };
 use super::*;
-use crate::base::UserId;
-use crate::envelope::InletError;
+use crate::base::{ChatId, UserId};
+use crate::envelope::{Button, ButtonPress, CardStamp, ChatKind, InletError};
 
 struct Bench {
     inlet: Arc<TestInlet>,
@@ -157,6 +158,26 @@ async fn a_press_is_answered_with_its_toast_whichever_type_its_frame_has() {
         assert_eq!(bench.answer(), Answer::Said(frame, 200, toast.clone()), "{kind}");
     }
     assert_eq!(bench.inlet.taken(), ["card.action.trigger"; 2]);
+}
+
+#[tokio::test]
+async fn a_button_is_as_old_over_a_long_connection_as_elsewhere() {
+    let mut bench = Bench::new();
+    let now = bench.reception.clock.now();
+    let life = Duration::from_secs(14 * 24 * 3600);
+    for made_at in [now.before(life), now.before(life + Duration::from_millis(1))] {
+        let chat = ChatId::new("oc_1");
+        let stamp =
+            CardStamp { id: "c1".to_owned(), chat, chat_kind: ChatKind::Group, at: made_at };
+        let ask = ButtonPress::Ask { text: "what?".to_owned() };
+        let mut body: Value = serde_json::from_str(&event_file("094_card_button.json")).unwrap();
+        body["event"]["action"]["value"] = bench.bot.buttons().value(&stamp, 0, &ask);
+        body["event"]["context"]["open_chat_id"] = json!("oc_1");
+        bench.event("event", &body.to_string());
+        bench.answer();
+    }
+    let pressed = bench.inlet.pressed();
+    assert!(matches!(pressed[..], [Button::Genuine(_), Button::Expired]), "{pressed:?}");
 }
 
 #[test]

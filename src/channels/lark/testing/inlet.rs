@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use tokio::sync::watch;
 
 use crate::base::Verdict;
-use crate::envelope::{Arrival, Inlet, InletError, Press, PressReply, Submitted, Tone};
+use crate::envelope::{Arrival, Button, Inlet, InletError, Press, PressReply, Submitted, Tone};
 
 /// The chat whose messages are taken only while the gate is open.
 pub(crate) const SLOW_CHAT: &str = "oc_slow";
@@ -15,13 +15,19 @@ pub(crate) const SLOW_CHAT: &str = "oc_slow";
 /// Takes what comes, unless it is told to fail, and knows what it took.
 pub(crate) struct TestInlet {
     taken: Mutex<Vec<String>>,
+    pressed: Mutex<Vec<Button>>,
     pub(crate) fails: Mutex<VecDeque<InletError>>,
     gate: watch::Sender<bool>,
 }
 
 impl Default for TestInlet {
     fn default() -> Self {
-        Self { taken: Mutex::default(), fails: Mutex::default(), gate: watch::channel(false).0 }
+        Self {
+            taken: Mutex::default(),
+            pressed: Mutex::default(),
+            fails: Mutex::default(),
+            gate: watch::channel(false).0,
+        }
     }
 }
 
@@ -29,6 +35,11 @@ impl TestInlet {
     /// The ids of messages, and the types of what is none, in the order in which they were taken.
     pub(crate) fn taken(&self) -> Vec<String> {
         self.taken.lock().unwrap().clone()
+    }
+
+    /// The buttons that were pressed, as the channel judged them.
+    pub(crate) fn pressed(&self) -> Vec<Button> {
+        self.pressed.lock().unwrap().clone()
     }
 
     pub(crate) fn open_gate(&self) {
@@ -59,6 +70,7 @@ impl Inlet for TestInlet {
     }
 
     async fn press(&self, press: Press) -> PressReply {
+        self.pressed.lock().unwrap().push(press.button);
         self.taken.lock().unwrap().push(press.event_type);
         PressReply { tone: Tone::Info, text: "pressed".to_owned(), card: None }
     }
