@@ -405,6 +405,22 @@ fn what_a_person_says_meanwhile_is_heard_at_the_next_round() {
 }
 
 #[test]
+fn calls_of_tools_that_were_not_offered_cost_their_round() {
+    let mut run = started(spec(Source::System, 3));
+    let mut asked = 0;
+    while matches!(run.next_step(), Some(Step::CallModel(_) | Step::CallTools { .. })) {
+        let input = if let Some(Step::CallTools { .. }) = run.next_step() {
+            Input::ToolsFinished { at: at(1), results: vec![result("a", "found")] }
+        } else {
+            asked += 1;
+            replied("", vec![call("a")])
+        };
+        run.apply(input).unwrap();
+    }
+    assert_eq!(asked, 4, "three rounds and the summary");
+}
+
+#[test]
 fn a_stopped_run_takes_nothing_more() {
     let mut run = started(spec(Source::User, 12));
     run.apply(Input::Cancelled { at: at(1) }).unwrap();

@@ -204,7 +204,7 @@ impl Work {
         }
         let text = clean_final_answer(&reply.text);
         if text.is_empty() {
-            return self.empty(at);
+            return self.empty(reply.calls.is_empty(), at);
         }
         if !self.heard.is_empty() {
             // The person said more meanwhile: this was an answer to half of the question.
@@ -234,17 +234,25 @@ impl Work {
         Phase::Acting { calls }
     }
 
-    /// Neither text nor calls.
-    fn empty(&mut self, at: Timestamp) -> Phase {
+    /// Nothing to show: neither text nor calls, or calls only although no tools were offered.
+    fn empty(&mut self, is_blank: bool, at: Timestamp) -> Phase {
         self.empty_replies += 1;
-        "the model's reply was empty".clone_into(&mut self.trouble);
+        let trouble = if is_blank {
+            "the model's reply was empty"
+        } else {
+            "the model called tools that it was not offered"
+        };
+        trouble.clone_into(&mut self.trouble);
         let retries = match self.spec.source {
             Source::System => SYSTEM_EMPTY_RETRIES,
             Source::User => u32::from(self.spec.has_fallback),
         };
         if self.empty_replies <= retries {
-            // The round is taken back: an empty reply must not cost one.
-            self.iteration -= 1;
+            if is_blank {
+                // The round is taken back: an empty reply must not cost one. Calls do: a model
+                // that goes on calling would otherwise be asked more often than there are rounds.
+                self.iteration -= 1;
+            }
             return self.begin_round(at);
         }
         self.begin_summary(at)
