@@ -14,10 +14,11 @@ mod prompt;
 mod run;
 mod summary;
 
+pub use clean::clean_growing_answer;
 pub use driver::{DriveError, Driver, Halt};
 pub use pipeline::Pipeline;
 pub use policy::{Action, Decision, Facts, PolicyVerdict, decide};
-pub use ports::{Journal, JournalEntryV1, JournalError, Progress, Record};
+pub use ports::{Journal, JournalEntryV1, JournalError, Progress, Record, called};
 pub use preset::{Capability, Preset, Strategy, UnknownPreset, preset, preset_names};
 pub use prompt::{NO_WORDS, PromptParts, system_prompt};
 pub use run::{

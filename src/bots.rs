@@ -6,15 +6,16 @@
 mod access;
 mod cron;
 mod definition;
+mod lark;
 mod schedule;
 mod stale;
 mod timetable;
 
 pub use access::Entry;
 pub use definition::{
-    Access, AtAllWord, BotDefinition, BotsWord, DoubtRule, Groups, LarkSection, MentionWord, Need,
-    Region, SessionWord, Transport, load,
+    Access, AtAllWord, BotDefinition, BotsWord, DoubtRule, Groups, MentionWord, SessionWord, load,
 };
+pub use lark::{LarkSection, Need, Region, RenderWord, Transport};
 pub use schedule::{ActionWord, EmptyWord, Misfire, MisfireWord, ScheduleDefinition};
 pub use stale::{StaleRule, StaleWord};
 pub use timetable::{Timetable, TimetableError, local_minute};

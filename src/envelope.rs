@@ -6,6 +6,7 @@
 
 mod card;
 mod context;
+mod draft;
 mod failures;
 mod jobs;
 mod link;
@@ -18,6 +19,7 @@ mod reply;
 
 pub use card::{Block, ButtonPress, Card, CardStamp};
 pub use context::{Context, ContextKind, Trust};
+pub use draft::{Draft, Growing};
 pub use failures::{FailedPage, FailedTurn, Failures, ReplayError, Replayed};
 pub use jobs::{JobLine, Jobs};
 pub use link::{Link, LinkState, Links};
@@ -35,6 +37,6 @@ pub use ports::{
 };
 pub use press::{Button, GenuineButton, Press, PressReply, Pressed, Tone};
 pub use reply::{
-    Certainty, DeliverError, Delivered, Delivery, Destination, Operation, Outlet, Reaction,
+    Certainty, DeliverError, Delivered, Delivery, Destination, Form, Operation, Outlet, Reaction,
     ReplyError, ReplyFn, ReplySink, Thread,
 };

@@ -22,6 +22,7 @@ mod flow;
 mod instead;
 mod journal;
 mod late;
+mod live;
 mod lookups;
 mod names;
 mod notice;

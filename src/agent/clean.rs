@@ -28,6 +28,23 @@ pub(super) fn clean_final_answer(text: &str) -> String {
     }
 }
 
+/// The same of an answer that is still being said: what may become a tag or a lead waits.
+pub fn clean_growing_answer(text: &str) -> String {
+    let tags = REASONING_TAGS.iter().map(|(opening, _)| *opening);
+    let begun = tags.filter_map(|tag| begun_at(text, tag)).min();
+    let settled = begun.and_then(|at| text.get(..at)).unwrap_or(text);
+    let clean = clean_final_answer(settled);
+    let lower = clean.to_lowercase();
+    let may_be_lead = LEADS.iter().any(|lead| lead.starts_with(&lower));
+    if may_be_lead { String::new() } else { clean }
+}
+
+/// Where the text ends with the beginning of `tag`.
+fn begun_at(text: &str, tag: &str) -> Option<usize> {
+    let ends = (1..tag.len()).filter_map(|length| tag.get(..length));
+    ends.filter(|begun| text.ends_with(begun)).map(|begun| text.len() - begun.len()).min()
+}
+
 /// Applies `edit` to what stands outside of fenced code.
 fn outside_code(text: &str, edit: &dyn Fn(&str) -> String) -> String {
     let mut result = String::with_capacity(text.len());
@@ -113,6 +130,20 @@ mod tests {
         assert_eq!(clean_final_answer("<think>try\n```py\nx\n```\nok</think>\nDone."), "Done.");
         assert_eq!(clean_final_answer("before <think>never closed"), "before");
         assert_eq!(clean_final_answer("<think>only a thought</think>"), "");
+    }
+
+    #[test]
+    fn of_a_growing_answer_nothing_is_shown_that_is_taken_back_later() {
+        let whole = "<think>hm</think>Final answer: 1 < 2, and <b>";
+        let mut shown = String::new();
+        for (end, letter) in whole.char_indices() {
+            let now = clean_growing_answer(&whole[..end + letter.len_utf8()]);
+            assert!(now.starts_with(shown.trim_end()), "{now:?} behind {shown:?}");
+            shown = now;
+        }
+        assert_eq!(shown, clean_final_answer(whole));
+        assert_eq!(clean_growing_answer("It is a <thi"), "It is a");
+        assert_eq!(clean_growing_answer("最终答"), "");
     }
 
     #[test]

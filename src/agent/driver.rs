@@ -108,8 +108,7 @@ impl Driver {
                 Step::CallTools { iteration, calls } => {
                     let spec = run.spec().ok_or(DriveError::NotOffered("act before it began"))?;
                     let round = Round { spec, iteration, deadline: run.deadline(), begun };
-                    progress
-                        .tools(&calls.iter().map(|call| call.name.as_str()).collect::<Vec<_>>());
+                    progress.tools(&calls);
                     let input = self.call_tools(&round, calls, journal, halt).await?;
                     begun = &[];
                     input
@@ -150,6 +149,8 @@ impl Driver {
         progress: &dyn Progress,
         halt: &Halt,
     ) -> Input {
+        // Whatever was said before was no answer.
+        progress.restart();
         let mut sink = Follow { progress, said: String::new(), void: String::new() };
         // Dropping the call closes its connection.
         let result = tokio::select! {

@@ -369,7 +369,7 @@ async fn the_wall_time_ends_a_reply_and_its_beginning_is_the_answer() {
             self.0.lock().unwrap().clear();
         }
 
-        fn tools(&self, _names: &[&str]) {}
+        fn tools(&self, _calls: &[ToolCall]) {}
     }
     for (line, shown) in [
         (Line::Stutters("one", "two"), "two"),

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::policy::Decision;
 use super::run::Input;
 use crate::base::Timestamp;
+use crate::llm::ToolCall;
 
 /// One line of a run's journal, as it is persisted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -26,6 +27,17 @@ pub enum JournalEntryV1 {
         /// The call's id.
         call_id: String,
     },
+}
+
+/// The tools that a run called so far, in order.
+pub fn called(entries: &[JournalEntryV1]) -> impl Iterator<Item = &ToolCall> {
+    entries.iter().flat_map(|entry| match entry {
+        JournalEntryV1::Input { input } => match &**input {
+            Input::ModelReplied { reply, .. } => reply.calls.as_slice(),
+            _ => &[],
+        },
+        JournalEntryV1::Resumed { .. } | JournalEntryV1::ToolStarted { .. } => &[],
+    })
 }
 
 /// One thing to be made durable.
@@ -57,8 +69,8 @@ pub trait Progress: Send + Sync {
     /// The text of the reply in progress is void: it begins again.
     fn restart(&self);
 
-    /// A round of tools begins.
-    fn tools(&self, names: &[&str]);
+    /// A round of tools begins; what was said before it is no answer.
+    fn tools(&self, calls: &[ToolCall]);
 }
 
 /// Nobody follows.
@@ -67,5 +79,5 @@ impl Progress for () {
 
     fn restart(&self) {}
 
-    fn tools(&self, _names: &[&str]) {}
+    fn tools(&self, _calls: &[ToolCall]) {}
 }

@@ -9,11 +9,11 @@ use crate::agent::{Driver, Pipeline};
 use crate::base::{BotName, Clock, Faults, Secret, SecretRef, SystemClock};
 use crate::bots::{
     AtAllWord, BotDefinition, BotsWord, DoubtRule, Entry, LarkSection, MentionWord, Need,
-    SessionWord, Transport,
+    RenderWord, SessionWord, Transport,
 };
-use crate::channels::lark::{EventsVia, LarkBotSettings, SettingsError};
+use crate::channels::lark::{EventsVia, LarkBotSettings, Look, SettingsError};
 use crate::config::{Environment, Settings, StoreEngine};
-use crate::envelope::{Channel, Knowledge, Lookup, Outlet};
+use crate::envelope::{Channel, Form, Knowledge, Lookup, Outlet};
 use crate::gateway::{AdmissionRules, BotRuntime, InDoubt, MentionRule, SessionScope};
 use crate::knowledge::KnowledgeBase;
 use crate::llm::LlmError;
@@ -221,6 +221,14 @@ pub(super) fn lark_settings(
         events: match lark.transport {
             Transport::Webhook => EventsVia::Webhook,
             Transport::Websocket => EventsVia::LongConnection,
+        },
+        look: Look {
+            form: match lark.render {
+                RenderWord::Card => Form::Card,
+                RenderWord::Post => Form::Post,
+                RenderWord::Text => Form::Text,
+            },
+            live: lark.live,
         },
     };
     if missing.is_empty() {

@@ -83,7 +83,7 @@ mod tests {
 
     use super::*;
     use crate::base::{BotName, ChatId, Verdict};
-    use crate::envelope::{AgentMessage, Channel, Destination, Operation};
+    use crate::envelope::{AgentMessage, Channel, Destination, Form, Operation};
     use crate::store::{AdmittedV1, Found, InboxV1, Lane, Shelf};
 
     const ACCEPTED_AT: Timestamp = Timestamp::from_millis(1_760_000_000_000);
@@ -92,7 +92,12 @@ mod tests {
         let (bot, chat) = (BotName::new("b"), ChatId::new("c"));
         let destination = Destination::reply(bot, Channel::Cli, chat, MessageId::new("m"));
         SendV1 {
-            operation: Operation::Reply { destination, text: "t".to_owned(), card: None },
+            operation: Operation::Reply {
+                destination,
+                text: "t".to_owned(),
+                form: Form::Text,
+                card: None,
+            },
             uuid: "u".to_owned(),
             state,
             first_try_at: None,

@@ -20,6 +20,9 @@ pub const POINTS: [&str; 14] = [
     "close.after",
 ];
 
+/// The points in the life of a message that grows while its answer is being made.
+pub const LIVE_POINTS: [&str; 3] = ["live.before_show", "live.after_show", "live.after_grow"];
+
 /// Which point stops the process, and at which passage; by default none does.
 #[derive(Clone, Debug, Default)]
 pub struct Faults {
@@ -43,7 +46,7 @@ impl Faults {
             Some((point, passage)) => (point, passage.parse().ok()?),
             None => (spec, 1),
         };
-        POINTS.contains(&point).then(|| Self {
+        (POINTS.contains(&point) || LIVE_POINTS.contains(&point)).then(|| Self {
             armed: Some(std::sync::Arc::new(Armed {
                 point: point.to_owned(),
                 passages_left: std::sync::atomic::AtomicI64::new(passage),

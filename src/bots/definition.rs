@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use super::access;
+use super::lark::LarkSection;
 use super::schedule::{self, ScheduleDefinition};
 use super::stale::{self, StaleRule};
 use crate::base::problem::Problems;
@@ -104,87 +105,6 @@ pub enum DoubtRule {
     Resend,
     /// Leave it.
     Drop,
-}
-
-/// How events reach a bot.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Transport {
-    /// The platform posts them to a URL of the daemon.
-    #[default]
-    Webhook,
-    /// The daemon holds a connection to the platform.
-    Websocket,
-}
-
-/// A bot's app on Lark or Feishu.
-#[derive(Clone, Debug, Deserialize)]
-pub struct LarkSection {
-    /// `cli_…`
-    pub app_id: String,
-    /// A secret reference.
-    #[serde(default)]
-    pub app_secret: String,
-    /// A secret reference; needed for the webhook transport.
-    #[serde(default)]
-    pub encrypt_key: String,
-    /// A secret reference; needed for the webhook transport.
-    #[serde(default)]
-    pub verification_token: String,
-    /// `feishu` or `lark`: which of the two platforms.
-    #[serde(default)]
-    pub region: Region,
-    /// The address of the platform's API; empty: the region's own.
-    #[serde(default)]
-    pub base_url: String,
-    /// How events come in.
-    #[serde(default)]
-    pub transport: Transport,
-}
-
-/// Whether a bot starts without a key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Need {
-    /// It does not.
-    Required,
-    /// It does.
-    Optional,
-}
-
-/// Which of the two platforms.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Region {
-    /// open.feishu.cn
-    #[default]
-    Feishu,
-    /// open.larksuite.com
-    Lark,
-}
-
-impl LarkSection {
-    /// The secrets by the names of their keys, and whether the bot starts without them.
-    pub fn secrets(&self) -> [(&'static str, &str, Need); 3] {
-        let of_events = match self.transport {
-            Transport::Webhook => Need::Required,
-            Transport::Websocket => Need::Optional,
-        };
-        [
-            ("app_secret", &self.app_secret, Need::Required),
-            ("encrypt_key", &self.encrypt_key, of_events),
-            ("verification_token", &self.verification_token, of_events),
-        ]
-    }
-
-    /// The address of the platform's API, without a slash at its end.
-    pub fn api_url(&self) -> String {
-        let url = match (self.base_url.as_str(), self.region) {
-            ("", Region::Feishu) => "https://open.feishu.cn",
-            ("", Region::Lark) => "https://open.larksuite.com",
-            (url, _) => url,
-        };
-        url.trim_end_matches('/').to_owned()
-    }
 }
 
 /// Whom a bot talks to. Closed by default.
@@ -442,32 +362,5 @@ mod tests {
         assert_eq!((groups.session, groups.history), (SessionWord::Thread, 20));
         let after = std::time::Duration::from_secs(7200);
         assert_eq!(groups.stale, StaleRule { after, then: crate::bots::StaleWord::Merge });
-    }
-
-    #[test]
-    fn the_long_connection_needs_the_secret_of_the_app_alone() {
-        let needed = |transport: &str| {
-            let lines = format!("[lark]\napp_id = \"cli_1\"\ntransport = \"{transport}\"");
-            let (definition, problems) = load_text(&format!("name = \"b\"\n{lines}"));
-            let Some(definition) = definition else { return Err(problems.concat()) };
-            let secrets = definition.lark.as_ref().unwrap().secrets();
-            let needed = secrets.iter().filter(|(_, _, need)| *need == Need::Required);
-            Ok(needed.map(|(key, _, _)| *key).collect::<Vec<_>>())
-        };
-        assert_eq!(needed("webhook").unwrap(), ["app_secret", "encrypt_key", "verification_token"]);
-        assert_eq!(needed("websocket").unwrap(), ["app_secret"]);
-        assert!(needed("pigeon").unwrap_err().contains("`webhook` or `websocket`"));
-    }
-
-    #[test]
-    fn the_region_gives_the_address_unless_one_is_written() {
-        let url = |lines: &str| {
-            let (definition, _) =
-                load_text(&format!("name = \"b\"\n[lark]\napp_id = \"cli_1\"\n{lines}"));
-            definition.unwrap().lark.unwrap().api_url()
-        };
-        assert_eq!(url(""), "https://open.feishu.cn");
-        assert_eq!(url("region = \"lark\""), "https://open.larksuite.com");
-        assert_eq!(url("base_url = \"http://127.0.0.1:9/\""), "http://127.0.0.1:9");
     }
 }

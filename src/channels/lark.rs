@@ -16,12 +16,14 @@ mod event;
 mod forward;
 #[cfg(feature = "test-support")]
 pub mod fuzzing;
+mod growing;
 mod identity;
 mod link;
 #[cfg(feature = "test-support")]
 pub mod measure;
 mod outlet;
 mod people;
+mod render;
 mod settings;
 mod signature;
 mod socket;
@@ -35,7 +37,8 @@ pub use bot::{LarkBot, LarkBots};
 pub use buttons::ButtonKey;
 pub use identity::{Identity, IdentityState, learn_identity};
 pub use outlet::LarkOutlet;
-pub use settings::{EventsVia, LarkBotSettings, SettingsError};
+pub use render::Known;
+pub use settings::{EventsVia, LarkBotSettings, Look, SettingsError};
 pub use socket::{LinkDeps, hold_link};
 pub use webhook::{Webhook, router};
 

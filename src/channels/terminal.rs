@@ -30,12 +30,14 @@ impl TerminalOutlet {
 impl Outlet for TerminalOutlet {
     async fn deliver(&self, delivery: &Delivery) -> Result<Delivered, DeliverError> {
         let text = match &delivery.operation {
-            Operation::Create { text, .. }
-            | Operation::Reply { text, .. }
-            | Operation::Edit { text, .. }
-            | Operation::Finalise { text, .. } => text.clone(),
-            // Cards, signs and recalls have no place on a terminal.
-            Operation::ChangeCard { .. }
+            Operation::Create { text, .. } | Operation::Reply { text, .. } => text.clone(),
+            // Cards, signs, recalls and what grows have no place on a terminal.
+            Operation::Prepare { .. }
+            | Operation::Show { .. }
+            | Operation::Grow { .. }
+            | Operation::Renew { .. }
+            | Operation::Finalise { .. }
+            | Operation::ChangeCard { .. }
             | Operation::React { .. }
             | Operation::Unreact { .. }
             | Operation::Recall { .. } => {

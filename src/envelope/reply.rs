@@ -7,8 +7,9 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
 use super::card::Card;
+use super::draft::{Draft, Growing};
 use super::message::Channel;
-use crate::base::{BotName, ChatId, Disposition, MessageId};
+use crate::base::{BotName, ChatId, Disposition, MessageId, UserId};
 
 /// Where an answer goes. Serialisable, so that it survives a crash.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -126,6 +127,35 @@ pub enum Reaction {
     Working,
 }
 
+/// How the Markdown of a text is shown, the richest form first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Form {
+    /// With everything: headings, lists, tables, code.
+    Card,
+    /// As a text with links, lists and code.
+    Post,
+    /// As it was written.
+    #[default]
+    Text,
+}
+
+impl Form {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
+    fn is_text(&self) -> bool {
+        *self == Self::Text
+    }
+
+    /// The next poorer form.
+    pub fn poorer(self) -> Option<Self> {
+        match self {
+            Self::Card => Some(Self::Post),
+            Self::Post => Some(Self::Text),
+            Self::Text => None,
+        }
+    }
+}
+
 /// Everything the outbox can ask of a channel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "op", rename_all = "snake_case")]
@@ -136,6 +166,9 @@ pub enum Operation {
         destination: Destination,
         /// The text, Markdown as models write it.
         text: String,
+        /// How the text is shown.
+        #[serde(default, skip_serializing_if = "Form::is_text")]
+        form: Form,
         /// Goes out in the place of the text, which says the same.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         card: Option<Box<Card>>,
@@ -146,23 +179,50 @@ pub enum Operation {
         destination: Destination,
         /// The text, Markdown as models write it.
         text: String,
+        /// How the text is shown.
+        #[serde(default, skip_serializing_if = "Form::is_text")]
+        form: Form,
         /// Goes out in the place of the text, which says the same.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         card: Option<Box<Card>>,
     },
-    /// Replaces the text of an own message that is still growing.
-    Edit {
-        /// The own message.
-        message: MessageId,
-        /// The whole new text.
-        text: String,
+    /// Makes what a growing message shows first; nobody sees it yet. [`Delivered::id`] is its id.
+    Prepare {
+        /// What it shows.
+        draft: Draft,
     },
-    /// Replaces the text of an own message for the last time.
+    /// Sends what was prepared as an answer to the message that `destination` names.
+    Show {
+        /// Where.
+        destination: Destination,
+        /// What [`Delivered::id`] said when it was prepared; it can be sent once.
+        growth: String,
+        /// How many processes had it before this one: each has sequence numbers of its own.
+        #[serde(default)]
+        lives: u32,
+    },
+    /// Puts another draft in a growing message.
+    Grow {
+        /// Which one.
+        growing: Growing,
+        /// The whole of what it shows now.
+        draft: Draft,
+        /// Whether only the text differs from what it showed before, and goes on where that ended.
+        only_text: bool,
+    },
+    /// Keeps a growing message growing: platforms end that on their own after a while.
+    Renew {
+        /// Which one.
+        growing: Growing,
+    },
+    /// What a growing message shows for good.
     Finalise {
-        /// The own message.
-        message: MessageId,
-        /// The whole new text.
-        text: String,
+        /// Which one.
+        growing: Growing,
+        /// Where the words go in a message of their own if it cannot be changed any more.
+        destination: Destination,
+        /// The whole of what it shows.
+        draft: Draft,
     },
     /// Puts a card in the place of the one that an own message shows.
     ChangeCard {
@@ -205,6 +265,15 @@ pub struct Delivery {
     /// The same for every try of the same operation, at most 50 characters: the platform turns
     /// repetitions into one message.
     pub uuid: String,
+    /// Who may be named in it, by the names that stand in its words behind an `@`.
+    pub people: Arc<[(String, UserId)]>,
+}
+
+impl Delivery {
+    /// A delivery in which nobody is named.
+    pub fn of(bot: BotName, operation: Operation, uuid: String) -> Self {
+        Self { bot, operation, uuid, people: Arc::default() }
+    }
 }
 
 /// A delivery that the platform confirmed.
@@ -258,6 +327,16 @@ pub trait Outlet: Send + Sync {
 
     /// Whether the channel can show a card like this one; else its text is sent.
     fn takes_card(&self, _card: &Card) -> bool {
+        false
+    }
+
+    /// The richest form that texts of a bot are sent in.
+    fn form(&self, _bot: &BotName) -> Form {
+        Form::Text
+    }
+
+    /// Whether answers of a bot can be shown while they grow.
+    fn grows(&self, _bot: &BotName) -> bool {
         false
     }
 }

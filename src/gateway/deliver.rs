@@ -8,12 +8,15 @@ use tokio_util::sync::CancellationToken;
 
 use super::bot::BotRuntime;
 use super::flow::Gateway;
-use super::instead::{gap, leave_out, told};
+use super::instead::{gap, leave_out, spoken_anew, told};
+use super::live::{is_show, never_came};
 use super::settle::{Part, Way, is_settled};
 use super::turn::TurnError;
 use crate::base::limit::ellipsis;
 use crate::base::{MessageId, TurnId, Verdict};
+use crate::envelope::{Delivery, Operation};
 use crate::store::{Change, ClosingV1, InboxV1, SendCause, SendState, SendV1};
+use crate::telemetry::Event;
 
 /// The longest reason of a closing, in characters.
 const REASON_CHARS_MAX: usize = 600;
@@ -54,7 +57,14 @@ impl Gateway {
                     (_, Some(cause)) => leave_out(&mut send, cause),
                     (Some(way), None) => {
                         let mut part = Part { number, of, send: &mut send, earlier: &settled };
+                        if never_came(&settled) {
+                            spoken_anew(sending, &mut part, "it never came up");
+                        }
+                        let was_last_change = is_finalise(part.send);
                         self.settle(sending, way, &mut part).await?;
+                        if was_last_change && !is_finalise(part.send) {
+                            self.withdraw(sending, way, &settled).await;
+                        }
                     }
                     (None, None) => abandon_without_way(&mut send),
                 }
@@ -72,6 +82,19 @@ impl Gateway {
             settled.push(send);
         }
         Ok((closing(planned, &settled), sent))
+    }
+
+    /// Takes back a growing message whose words stand in a message of their own. If that fails it
+    /// stays, as unfinished as it is.
+    async fn withdraw(&self, sending: &Sending<'_>, way: &Way, settled: &[SendV1]) {
+        let shown = settled.iter().find(|send| is_show(send));
+        let Some(id) = shown.and_then(|send| send.delivered_id.as_deref()) else { return };
+        let operation = Operation::Recall { message: MessageId::new(id) };
+        let uuid = format!("{}-w", sending.turn.simple());
+        let delivery = Delivery::of(sending.bot.name.clone(), operation, uuid);
+        if let Err(error) = way.outlet.deliver(&delivery).await {
+            Event::SideEffectFailed { what: "recall", error: &error }.emit();
+        }
     }
 
     pub(super) async fn put_send(
@@ -114,12 +137,18 @@ fn closing(planned: ClosingV1, sends: &[SendV1]) -> ClosingV1 {
     ClosingV1 { verdict: worst.verdict, reason }
 }
 
+const fn is_finalise(send: &SendV1) -> bool {
+    matches!(send.operation, Operation::Finalise { .. })
+}
+
 /// The verdict on a send that did not arrive for certain.
 const fn verdict(send: &SendV1) -> Option<Verdict> {
     if send.refused.is_some() {
         return Some(Verdict::Failed);
     }
     match (send.state, send.cause) {
+        // What should have stood in it came in another message.
+        (SendState::Abandoned, _) if is_show(send) => None,
         (SendState::Planned | SendState::InFlight | SendState::Confirmed, _) => None,
         (SendState::InDoubt, _) => Some(Verdict::InDoubt),
         (SendState::Abandoned, Some(SendCause::Stopped)) => Some(Verdict::Stopped),
@@ -146,7 +175,7 @@ const fn badness(verdict: Verdict) -> u8 {
 mod tests {
     use super::*;
     use crate::base::{BotName, ChatId};
-    use crate::envelope::{Channel, Destination, Operation};
+    use crate::envelope::{Channel, Destination, Form};
 
     fn send(state: SendState, cause: Option<SendCause>, reason: &str) -> SendV1 {
         let destination = Destination::reply(
@@ -156,7 +185,12 @@ mod tests {
             MessageId::new("m"),
         );
         SendV1 {
-            operation: Operation::Reply { destination, text: "t".to_owned(), card: None },
+            operation: Operation::Reply {
+                destination,
+                text: "t".to_owned(),
+                form: Form::Text,
+                card: None,
+            },
             uuid: "u".to_owned(),
             state,
             first_try_at: None,

@@ -6,9 +6,11 @@
 //! of its own. Behind a message that never arrived and has no such sentence, nothing more is sent.
 
 use super::deliver::Sending;
+use super::live::is_show;
+use super::plan::operation;
 use super::settle::{Part, end};
 use crate::base::{Say, Undelivered};
-use crate::envelope::Operation;
+use crate::envelope::{Form, Operation};
 use crate::store::{SendCause, SendState, SendV1};
 
 /// Of a part whose place a sentence took.
@@ -26,7 +28,7 @@ pub(super) struct Refusal<'a> {
 /// A message is refused for good: a sentence takes its place, or it is given up.
 pub(super) fn refused(sending: &Sending<'_>, part: &mut Part<'_>, refusal: Refusal<'_>) {
     let reference = sending.turn.to_string();
-    let (number, of) = (usize::from(part.number) + 1, part.of);
+    let (number, of) = part.place();
     let (say, what) = if of == 1 {
         (Undelivered::Answer { reference }, "the answer".to_owned())
     } else {
@@ -43,15 +45,53 @@ pub(super) fn refused(sending: &Sending<'_>, part: &mut Part<'_>, refusal: Refus
             anew(send, format!("{}-{}t", sending.turn.simple(), part.number));
             send.reason = format!("the card was refused ({}); it was sent as text", refusal.reason);
         }
-        Operation::Create { text, .. } | Operation::Reply { text, .. }
+        Operation::Finalise { .. } => spoken_anew(sending, part, refusal.reason),
+        // Perhaps it is the form that is not taken: every form says the same words.
+        Operation::Create { form, .. } | Operation::Reply { form, .. }
+            if refusal.for_content && send.refused.is_none() && form.poorer().is_some() =>
+        {
+            let poorer = form.poorer().unwrap_or_default();
+            let was = word(*form);
+            *form = poorer;
+            let uuid = format!("{}-{}{}", sending.turn.simple(), part.number, word(poorer));
+            anew(send, uuid);
+            send.reason = format!(
+                "the {was} was refused ({}); it was sent as {}",
+                refusal.reason,
+                word(poorer)
+            );
+        }
+        Operation::Create { text, form, .. } | Operation::Reply { text, form, .. }
             if refusal.for_content && send.refused.is_none() =>
         {
             *text = Say::Undelivered(say).text(sending.bot.locale);
+            *form = Form::Text;
             send.refused = Some(format!("{what} was refused: {}", refusal.reason));
             anew(send, format!("{}-{}s", sending.turn.simple(), part.number));
             send.reason.clear();
         }
         _ => end(send, SendState::Abandoned, SendCause::Refused, refusal.reason.to_owned()),
+    }
+}
+
+/// The last words of a growing message that cannot be changed, or never came up, in a message of
+/// their own.
+pub(super) fn spoken_anew(sending: &Sending<'_>, part: &mut Part<'_>, why: &str) {
+    let send = &mut *part.send;
+    let Operation::Finalise { destination, draft, .. } = &send.operation else { return };
+    let channel = destination.channel;
+    let form =
+        sending.bot.outlets.get(&channel).map_or(Form::Text, |way| way.form(&sending.bot.name));
+    send.operation = operation(destination, draft.text.clone(), form, None);
+    anew(send, format!("{}-{}a", sending.turn.simple(), part.number));
+    send.reason = format!("the growing message could not be completed ({why}); it was sent anew");
+}
+
+const fn word(form: Form) -> &'static str {
+    match form {
+        Form::Card => "card",
+        Form::Post => "post",
+        Form::Text => "text",
     }
 }
 
@@ -66,7 +106,7 @@ fn anew(send: &mut SendV1, uuid: String) {
 /// whether one in doubt is there is not known.)
 pub(super) fn gap(send: &SendV1) -> Option<SendCause> {
     let is_gap = matches!(send.cause, Some(SendCause::Refused | SendCause::GivenUp));
-    send.cause.filter(|_| is_gap && send.state == SendState::Abandoned)
+    send.cause.filter(|_| is_gap && send.state == SendState::Abandoned && !is_show(send))
 }
 
 /// Leaves a message unsent behind a gap.

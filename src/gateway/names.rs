@@ -2,6 +2,7 @@
 //! a name has the id and can do without.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::oneshot;
@@ -11,6 +12,7 @@ use super::bounded::Bounded;
 use super::flow::Gateway;
 use crate::base::{BotName, Timestamp, UserId};
 use crate::envelope::{AgentMessage, LookupError};
+use crate::store::InboxV1;
 use crate::telemetry::Event;
 
 /// For so long nobody asks again about a person, whether there was a name or not.
@@ -111,6 +113,23 @@ impl Names {
 }
 
 impl Gateway {
+    /// Who may be named in an answer, by which name: whoever asked, and who was named in what is
+    /// answered. Two people of one name are nobody.
+    pub(super) fn people_of(&self, row: &InboxV1) -> Arc<[(String, UserId)]> {
+        let mut people: Vec<(String, UserId)> = Vec::new();
+        for message in row.originals() {
+            let sender = &message.sender;
+            let name = sender.display_name.clone().or_else(|| self.shared.names.name(&sender.id));
+            people.extend(name.map(|name| (name, sender.id.clone())));
+            let named = message.mentions.iter().filter(|mention| mention.unnamed().is_none());
+            people.extend(named.filter_map(|one| Some((one.name.clone(), one.id.clone()?))));
+        }
+        people.sort();
+        people.dedup();
+        let is_unique = |name: &str| people.iter().filter(|(other, _)| other == name).count() == 1;
+        people.iter().filter(|(name, _)| is_unique(name)).cloned().collect()
+    }
+
     /// The names of people, as far as they are known or come in time. Who is asked about is asked
     /// about to the end, so that the next turn has the name.
     pub(super) async fn names_of(

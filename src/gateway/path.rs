@@ -171,6 +171,8 @@ fn of_send(part: u16, send: &SendV1) -> Option<PathStep> {
         (_, Operation::Create { card: Some(_), .. } | Operation::Reply { card: Some(_), .. }) => {
             "card sent"
         }
+        (_, Operation::Show { .. }) => "shown, growing",
+        (_, Operation::Finalise { .. }) => "completed",
         (SendState::Confirmed, _) => "sent",
     };
     let delivered = send.delivered_id.as_deref().unwrap_or_default();

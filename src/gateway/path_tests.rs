@@ -3,7 +3,7 @@ use serde_json::json;
 use super::*;
 use crate::agent::ToolResult;
 use crate::base::{BotName, ChatId};
-use crate::envelope::{Channel, Destination};
+use crate::envelope::{Channel, Destination, Form};
 use crate::llm::{Finish, LlmErrorKind, ModelReply, ToolCall, Usage};
 
 fn at(millis: u64) -> Timestamp {
@@ -80,7 +80,7 @@ fn a_send_tells_how_it_ended_and_one_that_was_not_tried_nothing() {
     );
     let text = "a secret word".to_owned();
     let send = SendV1 {
-        operation: Operation::Reply { destination, text, card: None },
+        operation: Operation::Reply { destination, text, form: Form::Text, card: None },
         uuid: "u".to_owned(),
         state: SendState::Confirmed,
         first_try_at: Some(at(500)),

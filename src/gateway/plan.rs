@@ -8,12 +8,13 @@ use super::bot::BotRuntime;
 use super::cards::{kept_card, stamped};
 use super::digest::Held;
 use super::flow::Gateway;
+use super::live::{Grown, ending};
 use super::pairing::PairingStep;
 use super::split::{Measure, split_text};
 use super::stop::Stop;
 use crate::base::{Locale, Say, SessionKey, TurnId, Verdict, limit};
-use crate::envelope::{Attachment, Card, Destination, Exchange, Operation, Speaker};
-use crate::store::{Change, ClosingV1, InboxV1, SendState, SendV1, SessionV1, StoreError};
+use crate::envelope::{Attachment, Card, Destination, Draft, Exchange, Form, Operation, Speaker};
+use crate::store::{Change, ClosingV1, InboxV1, Lane, SendState, SendV1, SessionV1, StoreError};
 
 /// A conversation keeps at most this many lines.
 const HISTORY_LINES_MAX: usize = 40;
@@ -59,6 +60,8 @@ pub(super) struct Ended {
     pub(super) changes: Vec<Change>,
     /// Kept from others until all of it is stored.
     pub(super) held: Option<Held>,
+    /// What a growing message showed last.
+    pub(super) shown: Draft,
 }
 
 impl Ended {
@@ -73,6 +76,7 @@ impl Ended {
             pairing: None,
             changes: Vec::new(),
             held: None,
+            shown: Draft::default(),
         }
     }
 
@@ -97,6 +101,7 @@ impl Ended {
             pairing: None,
             changes: Vec::new(),
             held: None,
+            shown: Draft::default(),
         }
     }
 
@@ -163,6 +168,10 @@ impl Gateway {
         let _guard = self.shared.session_locks.lock(&key).await;
         let said = Saying { text: ended.text.as_deref().unwrap_or_default(), card: ended.card };
         let messages = messages(bot, turn, row, said);
+        let grown = match row.lane {
+            Lane::Session => Grown::among(&self.shared.store.sends(turn).await?, ended.shown),
+            Lane::Control | Lane::Delivery => None,
+        };
         let mut reason = ended.reason;
         if messages.chars_cut > 0 {
             let cut = format!("{} characters of the answer were not sent", messages.chars_cut);
@@ -170,7 +179,13 @@ impl Gateway {
         }
         row.closing = Some(ClosingV1 { verdict: ended.verdict, reason });
         let mut changes = vec![Change::PutInbox { turn, row: Box::new(row.clone()) }];
-        changes.extend(planned_sends(turn, row, messages)?);
+        match grown {
+            Some(grown) => {
+                let verdict = ended.verdict;
+                changes.extend(grown_sends(bot, turn, row, (grown, messages, verdict)));
+            }
+            None => changes.extend(planned_sends(turn, row, messages)?),
+        }
         changes.extend(ended.changes);
         if let Some(session) = self.changed_session(row, ended.remember).await? {
             changes.push(Change::PutSession { key, session: Box::new(session) });
@@ -251,6 +266,8 @@ impl<'a> From<&'a str> for Saying<'a> {
 
 /// An answer as it is sent.
 struct Messages {
+    /// How the texts are shown.
+    form: Form,
     /// In the place of the first and only text.
     card: Option<Box<Card>>,
     texts: Vec<String>,
@@ -266,11 +283,12 @@ fn messages(
     Saying { text, card }: Saying<'_>,
 ) -> Messages {
     let outlet = bot.outlets.get(&row.message.reply_fn.destination().channel);
+    let form = outlet.map_or(Form::Text, |outlet| outlet.form(&bot.name));
     let card = card.map(|card| stamped(card, turn, row));
     let card = card.filter(|card| outlet.is_some_and(|outlet| outlet.takes_card(card)));
     if let Some(card) = card {
         let (card, texts) = (Some(Box::new(card)), vec![text.to_owned()]);
-        return Messages { card, texts, chars_cut: 0 };
+        return Messages { form, card, texts, chars_cut: 0 };
     }
     let most = outlet.map_or(usize::MAX, |outlet| outlet.text_bytes_max());
     let cost = |text: &str| outlet.map_or(text.len(), |outlet| outlet.text_bytes(text));
@@ -281,7 +299,7 @@ fn messages(
         chars_cut = beyond.iter().map(|text| text.chars().count()).sum();
         texts.push(Say::AnswerCut { chars: chars_cut }.text(bot.locale));
     }
-    Messages { card: None, texts, chars_cut }
+    Messages { form, card: None, texts, chars_cut }
 }
 
 fn planned_sends(
@@ -291,12 +309,35 @@ fn planned_sends(
 ) -> Result<Vec<Change>, StoreError> {
     let destination = row.message.reply_fn.destination();
     let kept = kept_card(messages.card.as_deref())?;
+    let form = messages.form;
     let sends = (0u16..).zip(messages.texts).map(|(part, text)| {
         let card = messages.card.take();
-        let send = planned_send(turn, part, operation(destination, text, card));
-        Change::PutSend { turn, part, send: Box::new(send) }
+        planned_part(turn, part, operation(destination, text, form, card))
     });
     Ok(sends.chain(kept).collect())
+}
+
+/// The same behind a growing message, the turn's first send: that one ends with the first text.
+fn grown_sends(
+    bot: &BotRuntime,
+    turn: TurnId,
+    row: &InboxV1,
+    (grown, messages, verdict): (Grown, Messages, Verdict),
+) -> Vec<Change> {
+    let destination = row.message.reply_fn.destination();
+    let form = messages.form;
+    let mut texts = messages.texts.into_iter();
+    let last = ending(grown, texts.next(), verdict, (destination, bot.locale));
+    let rest = texts.map(|text| operation(destination, text, form, None));
+    let operations = (1u16..).zip(std::iter::once(last).chain(rest));
+    operations.map(|(part, operation)| planned_part(turn, part, operation)).collect()
+}
+
+fn planned_part(turn: TurnId, part: u16, operation: Operation) -> Change {
+    // The uuid follows from turn and part, so that it is the same for every try, before and after
+    // a crash.
+    let send = planned_send(operation, format!("{}-{part}", turn.simple()));
+    Change::PutSend { turn, part, send: Box::new(send) }
 }
 
 /// The question as the conversation remembers it: with the names of files that came before it.
@@ -318,20 +359,24 @@ fn asked(row: &InboxV1) -> String {
     asked
 }
 
-fn operation(destination: &Destination, text: String, card: Option<Box<Card>>) -> Operation {
+pub(super) fn operation(
+    destination: &Destination,
+    text: String,
+    form: Form,
+    card: Option<Box<Card>>,
+) -> Operation {
     let destination = destination.clone();
     match destination.reply_to {
-        Some(_) => Operation::Reply { destination, text, card },
-        None => Operation::Create { destination, text, card },
+        Some(_) => Operation::Reply { destination, text, form, card },
+        None => Operation::Create { destination, text, form, card },
     }
 }
 
-/// One message of an answer, not tried yet. Its uuid follows from turn and part, so that it is
-/// the same for every try, before and after a crash.
-fn planned_send(turn: TurnId, part: u16, operation: Operation) -> SendV1 {
+/// A send that was not tried yet.
+pub(super) fn planned_send(operation: Operation, uuid: String) -> SendV1 {
     SendV1 {
         operation,
-        uuid: format!("{}-{part}", turn.simple()),
+        uuid,
         state: SendState::Planned,
         first_try_at: None,
         settled_at: None,

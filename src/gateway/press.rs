@@ -201,7 +201,7 @@ impl Gateway {
             let (message, card) = (message.clone(), Box::new(card.shown()));
             let operation = Operation::ChangeCard { message, card };
             let uuid = format!("{}c", button.card.id);
-            let delivery = Delivery { bot: bot.name.clone(), operation, uuid };
+            let delivery = Delivery::of(bot.name.clone(), operation, uuid);
             let Err(error) = outlet.deliver(&delivery).await else { return };
             let Some(wait) = pause(error.disposition).filter(|_| attempt < CHANGE_TRIES) else {
                 return Event::SideEffectFailed { what: "change_card", error: &error }.emit();

@@ -13,10 +13,11 @@ use super::deliver::Sending;
 use super::doubt::{Anchor, Resolution, Said, Sought, Wanted, Words, earliest, resolve, seek};
 use super::flow::Gateway;
 use super::instead::{Refusal, refused};
+use super::live::is_show;
 use super::turn::TurnError;
 use crate::base::{Backoff, Disposition, MessageId, Say, Timestamp};
 use crate::envelope::{
-    Block, Certainty, DeliverError, Delivery, Destination, LookedUp, Lookup, LookupError,
+    Block, Certainty, DeliverError, Delivery, Destination, Form, LookedUp, Lookup, LookupError,
     Operation, Outlet,
 };
 use crate::store::{SendCause, SendState, SendV1};
@@ -48,6 +49,18 @@ pub(super) struct Part<'a> {
     pub(super) earlier: &'a [SendV1],
 }
 
+impl Part<'_> {
+    /// Its place among the answer's messages, from one, and how many these are: the send that a
+    /// growing message begins with says nothing.
+    pub(super) fn place(&self) -> (usize, usize) {
+        let shows = self.earlier.iter().filter(|send| is_show(send)).count();
+        (
+            usize::from(self.number) + 1 - shows.min(usize::from(self.number)),
+            self.of - shows.min(self.of),
+        )
+    }
+}
+
 /// What to do after a failed try.
 #[derive(Debug, PartialEq, Eq)]
 enum Next {
@@ -71,7 +84,9 @@ impl Gateway {
         part.send.doubtful |= part.send.state == SendState::InFlight;
         let mut failures = 0;
         while !is_settled(part.send) {
-            let wait = if sending.stop.is_cancelled() {
+            // Whoever said stop must not look at half an answer for ever.
+            let is_stopped = sending.stop.is_cancelled() && !cleans_up(part.send);
+            let wait = if is_stopped {
                 stop(part.send);
                 None
             } else if self.is_past_the_uuid(part.send) {
@@ -82,9 +97,10 @@ impl Gateway {
             if let Some(wait) = wait {
                 // A later process must know whether a try may have arrived.
                 self.put_send(sending.turn, part.number, part.send).await?;
+                let may_stop = !cleans_up(part.send);
                 tokio::select! {
                     () = self.drain().cancelled() => return Err(TurnError::Drained),
-                    () = sending.stop.cancelled() => {}
+                    () = sending.stop.cancelled(), if may_stop => {}
                     () = tokio::time::sleep(wait) => {}
                 }
             }
@@ -152,6 +168,7 @@ impl Gateway {
             bot: sending.bot.name.clone(),
             operation: send.operation.clone(),
             uuid: send.uuid.clone(),
+            people: self.people_of(sending.row),
         };
         self.shared.faults.at("send.before");
         let result = way.outlet.deliver(&delivery).await;
@@ -173,6 +190,7 @@ impl Gateway {
     fn is_past_the_uuid(&self, send: &SendV1) -> bool {
         let now = self.shared.clock.now();
         send.doubtful
+            && makes_message(send)
             && send.first_try_at.is_some_and(|first_try| now.since(first_try) >= UUID_HONOURED)
     }
 
@@ -269,14 +287,14 @@ fn after_failure(error: &DeliverError, send: &SendV1, age: Duration, failures: u
     match error.disposition {
         Disposition::Retry { .. } if is_hopeless(age, failures) => {
             let cause = Next::Abandon(SendCause::GivenUp);
-            if send.doubtful { Next::LookUp(Said::Never) } else { cause }
+            if send.doubtful && makes_message(send) { Next::LookUp(Said::Never) } else { cause }
         }
         // A platform that says "at once" again and again is not asked ever faster.
         Disposition::Retry { after } => {
             Next::RetryAfter(after.unwrap_or_default().max(SEND_BACKOFF.after_failures(failures)))
         }
         // An earlier try may have arrived: a refusal does not say that it did not.
-        Disposition::Reject | Disposition::Fatal if send.doubtful => {
+        Disposition::Reject | Disposition::Fatal if send.doubtful && makes_message(send) => {
             let detachable = error.target_gone && is_reply;
             Next::LookUp(if detachable { Said::TargetGone } else { Said::Never })
         }
@@ -292,6 +310,19 @@ fn is_hopeless(age: Duration, failures: u32) -> bool {
 fn in_words(error: &DeliverError) -> String {
     let code = error.code.map_or_else(String::new, |code| format!("{code}: "));
     format!("{code}{error}")
+}
+
+/// Whether a send makes a message, which there must not be twice; all others may be repeated.
+const fn makes_message(send: &SendV1) -> bool {
+    matches!(
+        send.operation,
+        Operation::Create { .. } | Operation::Reply { .. } | Operation::Show { .. }
+    )
+}
+
+/// Whether a send ends what people see growing.
+const fn cleans_up(send: &SendV1) -> bool {
+    matches!(send.operation, Operation::Finalise { .. } | Operation::Recall { .. })
 }
 
 pub(super) const fn is_settled(send: &SendV1) -> bool {
@@ -324,10 +355,10 @@ fn as_if_untried(send: &mut SendV1) {
 /// Makes a message of the chat (or of its thread) out of an answer, under the same `uuid`: should
 /// the answer have been taken after all, the platform makes one message of both.
 fn detach(send: &mut SendV1) {
-    if let Operation::Reply { destination, text, card } = &send.operation {
+    if let Operation::Reply { destination, text, form, card } = &send.operation {
         let destination = Destination { reply_to: None, ..destination.clone() };
-        let (text, card) = (text.clone(), card.clone());
-        send.operation = Operation::Create { destination, text, card };
+        let (text, form, card) = (text.clone(), *form, card.clone());
+        send.operation = Operation::Create { destination, text, form, card };
         "what it answers is gone; it was sent without that".clone_into(&mut send.reason);
     }
     as_if_untried(send);
@@ -345,10 +376,13 @@ fn send_again(sending: &Sending<'_>, part: &mut Part<'_>) {
 }
 
 fn mark_possibly_repeated(operation: &mut Operation, mark: &str) {
-    if let Operation::Create { text, card, .. } | Operation::Reply { text, card, .. } = operation
+    if let Operation::Create { text, form, card, .. } | Operation::Reply { text, form, card, .. } =
+        operation
         && !text.starts_with(mark)
     {
-        *text = format!("{mark}\n{text}");
+        // In Markdown one line break is none.
+        let gap = if *form == Form::Text { "\n" } else { "\n\n" };
+        *text = format!("{mark}{gap}{text}");
         if let Some(card) = card {
             card.blocks.insert(0, Block::Markdown { text: mark.to_owned() });
         }
@@ -357,10 +391,15 @@ fn mark_possibly_repeated(operation: &mut Operation, mark: &str) {
 
 /// Looks for a send in the history of its chat or thread.
 async fn look_up(way: &Way, sending: &Sending<'_>, part: &Part<'_>) -> Result<Sought, LookupError> {
-    let (Operation::Create { destination, text, card }
-    | Operation::Reply { destination, text, card }) = &part.send.operation
-    else {
-        return Ok(Sought::Unclear("only messages can be looked for".to_owned()));
+    let (destination, words) = match &part.send.operation {
+        Operation::Create { destination, text, card, .. }
+        | Operation::Reply { destination, text, card, .. } => {
+            let title = card.as_ref().map(|card| Words::Title(&card.title));
+            (destination, title.unwrap_or(Words::All(text)))
+        }
+        // What it says changes; nothing else of the turn answers the same message before it.
+        Operation::Show { destination, .. } => (destination, Words::Title("")),
+        _ => return Ok(Sought::Unclear("only messages can be looked for".to_owned())),
     };
     let Some(lookup) = &way.lookup else {
         return Ok(Sought::Unclear("this channel cannot be read".to_owned()));
@@ -374,13 +413,15 @@ async fn look_up(way: &Way, sending: &Sending<'_>, part: &Part<'_>) -> Result<So
         .iter()
         .filter_map(|send| send.delivered_id.as_deref().map(MessageId::new))
         .collect();
-    let in_doubt = |send: &&SendV1| send.state == SendState::InDoubt;
+    let in_doubt = |send: &&SendV1| send.state == SendState::InDoubt && makes_message(send);
     let wanted = Wanted {
         anchor: match (&part.send.operation, &destination.reply_to) {
-            (Operation::Reply { .. }, Some(target)) => Anchor::Answers(target),
+            (Operation::Reply { .. } | Operation::Show { .. }, Some(target)) => {
+                Anchor::Answers(target)
+            }
             _ => Anchor::Free { in_thread: destination.thread.is_some() },
         },
-        words: card.as_ref().map_or(Words::All(text), |card| Words::Title(&card.title)),
+        words,
         since,
         known: &known,
         earlier_in_doubt: part.earlier.iter().filter(in_doubt).count(),

@@ -10,7 +10,12 @@ fn send(doubtful: bool) -> SendV1 {
     destination.in_thread = true;
     destination.thread = Some(Thread { id: "t".to_owned(), root: None });
     SendV1 {
-        operation: Operation::Reply { destination, text: "text".to_owned(), card: None },
+        operation: Operation::Reply {
+            destination,
+            text: "text".to_owned(),
+            form: Form::Text,
+            card: None,
+        },
         uuid: "u".to_owned(),
         state: SendState::InFlight,
         first_try_at: Some(Timestamp::from_millis(1)),

@@ -12,6 +12,7 @@ use super::deliver::Sending;
 use super::flow::Gateway;
 use super::journal::{TurnJournal, is_only_begun};
 use super::late::lateness;
+use super::live::Live;
 use super::lookups::Beside;
 use super::plan::{Ended, Remember};
 use super::sessions::Job;
@@ -19,7 +20,7 @@ use super::working::Working;
 use crate::agent::{AgentRunV1, DriveError, Outcome, replay};
 use crate::base::catalogue::DoorSay;
 use crate::base::{Aside, Backoff, Disposition, Say, Verdict};
-use crate::envelope::AgentMessage;
+use crate::envelope::{AgentMessage, Draft};
 use crate::llm::ChatMessage;
 use crate::routing::{Classified, Intent, route};
 use crate::store::{ClosingV1, Lane, StoreError};
@@ -269,10 +270,14 @@ impl Gateway {
         let epoch = run.spec().map_or(0, |spec| spec.epoch);
         let notice = run.spec().map(|spec| spec.notice.clone()).unwrap_or_default();
         let halt = self.halt(job);
-        match bot.driver.drive(run, &begun, &journal, &(), &halt).await {
-            Ok(outcome) => Ok(self.dated(bot, job, ended(outcome, epoch)).with_notice(&notice)),
-            Err(error) => drive_failed(bot, job, error),
-        }
+        let live = Live::begin(self, bot, job, &entries).await?;
+        let outcome = bot.driver.drive(run, &begun, &journal, &live, &halt).await;
+        let shown = live.end().await;
+        let ended = match outcome {
+            Ok(outcome) => self.dated(bot, job, ended(outcome, epoch)).with_notice(&notice),
+            Err(error) => drive_failed(bot, job, error)?,
+        };
+        Ok(Ended { shown, ..ended })
     }
 }
 
@@ -342,6 +347,7 @@ fn ended(outcome: Outcome, epoch: u64) -> Ended {
             card: None,
             changes: Vec::new(),
             held: None,
+            shown: Draft::default(),
         },
         Outcome::Apologised { text, reason } => Ended {
             text: Some(text),
@@ -352,6 +358,7 @@ fn ended(outcome: Outcome, epoch: u64) -> Ended {
             card: None,
             changes: Vec::new(),
             held: None,
+            shown: Draft::default(),
         },
         Outcome::Cancelled => Ended::silent(Verdict::Stopped, ""),
         Outcome::LeaseLost => Ended::silent(Verdict::Failed, "another node took the session over"),

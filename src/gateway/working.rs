@@ -55,7 +55,7 @@ impl Working {
             let operation =
                 Operation::React { message: message.clone(), reaction: Reaction::Working };
             let uuid = job.turn.simple();
-            let delivery = Delivery { bot: bot.name.clone(), operation, uuid };
+            let delivery = Delivery::of(bot.name.clone(), operation, uuid);
             let is_recovered = job.recovered;
             let sign = Sign { outlet: Arc::clone(outlet), delivery, message, is_recovered };
             gateway.shared.tasks.spawn("working", async move {

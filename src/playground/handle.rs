@@ -292,7 +292,8 @@ impl Playground {
         seen::answers_to(&self.shared.lock().world, message_id)
     }
 
-    /// Waits for at least `count` visible answers to a message; what there is after `patience`.
+    /// Waits for at least `count` visible answers to a message that do not grow any more; what there
+    /// is after `patience`.
     pub async fn wait_for_answers(
         &self,
         message_id: &str,
@@ -301,7 +302,10 @@ impl Playground {
     ) -> Vec<SeenMessage> {
         let found = self.shared.wait_for(patience, |state| {
             let answers = seen::answers_to(&state.world, message_id);
-            (answers.len() >= count).then_some(answers)
+            let grows =
+                |answer: &&SeenMessage| answer.card.as_ref().is_some_and(|card| card.streaming);
+            let complete = answers.len() - answers.iter().filter(grows).count();
+            (complete >= count).then_some(answers)
         });
         found.await.unwrap_or_else(|| self.answers_to(message_id))
     }

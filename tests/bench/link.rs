@@ -21,8 +21,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use larkspur::base::{BotName, Clock, Secret, SystemClock, Verdict};
 use larkspur::channels::lark::measure::{Frames, event_frame, read_alone};
-use larkspur::channels::lark::{EventsVia, LarkBot, LarkBotSettings, LarkDeps, Limiter};
-use larkspur::envelope::{Arrival, Inlet, InletError, Press, PressReply, Submitted, Tone};
+use larkspur::channels::lark::{EventsVia, LarkBot, LarkBotSettings, LarkDeps, Limiter, Look};
+use larkspur::envelope::{Arrival, Form, Inlet, InletError, Press, PressReply, Submitted, Tone};
 use larkspur::net::HttpFactory;
 use larkspur::task::TaskSet;
 use larkspur::telemetry::CallMeter;
@@ -175,6 +175,7 @@ fn bot(clock: &Arc<dyn Clock>, tasks: &TaskSet) -> Result<LarkBot> {
         verification_token: Secret::new(""),
         base_url: "http://127.0.0.1:1".to_owned(),
         events: EventsVia::LongConnection,
+        look: Look { form: Form::Card, live: true },
     };
     Ok(LarkBot::new(settings, &deps)?)
 }

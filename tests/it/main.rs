@@ -43,6 +43,8 @@ mod joining;
 #[cfg(test)]
 mod life;
 #[cfg(test)]
+mod live;
+#[cfg(test)]
 #[path = "../support/llm_script.rs"]
 mod llm_script;
 #[cfg(test)]

@@ -32,6 +32,15 @@ pub enum Aside {
     PressNotAllowed,
     /// Somebody pressed while the bot is ending.
     PressLater,
+    /// Above the steps of the work, in one line.
+    Steps {
+        /// How many they are.
+        steps: usize,
+        /// The tool of the last one.
+        last: String,
+    },
+    /// Below an answer that stays unfinished.
+    Halted,
 }
 
 impl Aside {
@@ -53,6 +62,8 @@ impl Aside {
             Self::PressUnknown => "这个按钮已失效。请直接发消息提问。".to_owned(),
             Self::PressNotAllowed => "你没有权限使用这个按钮。".to_owned(),
             Self::PressLater => "机器人暂时不可用，请稍后再点。".to_owned(),
+            Self::Steps { steps, last } => format!("已执行 {steps} 步：{last}"),
+            Self::Halted => "（已停止，回答未完成）".to_owned(),
         }
     }
 
@@ -81,6 +92,9 @@ impl Aside {
             Self::PressLater => {
                 "The bot is not available now; please press again later.".to_owned()
             }
+            Self::Steps { steps: 1, last } => format!("1 step: {last}"),
+            Self::Steps { steps, last } => format!("{steps} steps: {last}"),
+            Self::Halted => "(stopped; the answer is not complete)".to_owned(),
         }
     }
 }

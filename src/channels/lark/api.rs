@@ -6,6 +6,7 @@
 
 mod answers;
 mod card;
+mod cardkit;
 mod client;
 mod codes;
 mod error;
@@ -21,11 +22,12 @@ mod transport;
 pub use answers::{BotInfo, MessageRecord};
 pub use card::Said;
 pub(super) use card::{card_json, fits_card};
+pub(super) use cardkit::Change;
 pub use client::{LarkApi, LarkDeps};
 pub use error::{ApiError, Failure};
 pub use limiter::Limiter;
 pub use raw::Download;
-pub(super) use text::{TEXT_BYTES_MAX, text_bytes};
+pub(super) use text::{TEXT_BYTES_MAX, neutralise};
 pub use transport::{Endpoint, LarkApp};
 
 #[cfg(test)]

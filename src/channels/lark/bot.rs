@@ -9,8 +9,9 @@ use super::buttons::ButtonKey;
 use super::crypto::EnvelopeKey;
 use super::identity::Identity;
 use super::link::LinkCell;
-use super::settings::{EventsVia, LarkBotSettings, SettingsError};
+use super::settings::{EventsVia, LarkBotSettings, Look, SettingsError};
 use crate::base::{BotName, Secret};
+use crate::envelope::Form;
 
 /// What belongs to one app: its keys, its identity, its API client.
 #[derive(Debug)]
@@ -21,6 +22,7 @@ pub struct LarkBot {
     signing_key: Secret,
     verification_token: Secret,
     buttons: ButtonKey,
+    look: Look,
     identity: Arc<Identity>,
     api: LarkApi,
     /// Where events come in by a long connection.
@@ -49,6 +51,7 @@ impl LarkBot {
             signing_key: settings.encrypt_key,
             verification_token: settings.verification_token,
             buttons,
+            look: settings.look,
             identity,
             api,
             link: (settings.events == EventsVia::LongConnection).then(LinkCell::default),
@@ -73,6 +76,16 @@ impl LarkBot {
     /// The client of the bot's app.
     pub fn api(&self) -> &LarkApi {
         &self.api
+    }
+
+    /// The richest form of its texts.
+    pub(super) fn form(&self) -> Form {
+        self.look.form
+    }
+
+    /// Whether its answers can be seen while they grow.
+    pub(super) fn grows(&self) -> bool {
+        self.look.live && self.look.form == Form::Card
     }
 
     pub(super) fn buttons(&self) -> &ButtonKey {

@@ -4,13 +4,16 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use super::api::{ApiError, LarkApi, MessageRecord, Said, TEXT_BYTES_MAX, fits_card, text_bytes};
+use super::api::{ApiError, Change, LarkApi, MessageRecord, Said, TEXT_BYTES_MAX, fits_card};
 use super::bot::{LarkBot, LarkBots};
 use super::forward::flatten;
+use super::growing::{finalise, grow, prepare};
+use super::render::{Known, cost};
 use crate::base::{BotName, ChatId, Disposition, MessageId, Timestamp, UserId};
 use crate::envelope::{
     Attachment, AttachmentKind, Card, Certainty, DeliverError, Delivered, Delivery, Destination,
-    LookedUp, Lookup, LookupError, Operation, Outlet, Quoted, Reaction, Resource, ResourceError,
+    Form, LookedUp, Lookup, LookupError, Operation, Outlet, Quoted, Reaction, Resource,
+    ResourceError,
 };
 
 /// The emoji of [`Reaction::Working`]; bots of the platform's own use it for the same.
@@ -47,9 +50,7 @@ impl Outlet for LarkOutlet {
             content_refused: false,
             text: format!("no Lark bot named {} runs here", delivery.bot),
         })?;
-        let id = carry_out(&bot, &delivery.operation, &delivery.uuid)
-            .await
-            .map_err(|error| deliver_error(&error))?;
+        let id = carry_out(&bot, delivery).await.map_err(|error| deliver_error(&error))?;
         Ok(Delivered { id })
     }
 
@@ -58,26 +59,47 @@ impl Outlet for LarkOutlet {
     }
 
     fn text_bytes(&self, text: &str) -> usize {
-        text_bytes(text)
+        // As a card, the form that needs the most room.
+        cost(text)
     }
 
     fn takes_card(&self, card: &Card) -> bool {
         fits_card(card)
     }
+
+    fn form(&self, bot: &BotName) -> Form {
+        self.bot(bot).map_or(Form::Text, |bot| bot.form())
+    }
+
+    fn grows(&self, bot: &BotName) -> bool {
+        self.bot(bot).is_some_and(|bot| bot.grows())
+    }
 }
 
-async fn carry_out(bot: &LarkBot, operation: &Operation, uuid: &str) -> Result<String, ApiError> {
-    let api = bot.api();
-    match operation {
-        Operation::Create { destination, text, card } => {
-            create(api, destination, said(bot, text, card.as_deref()), uuid).await
+async fn carry_out(bot: &LarkBot, delivery: &Delivery) -> Result<String, ApiError> {
+    let (api, uuid) = (bot.api(), delivery.uuid.as_str());
+    let known = Known { people: &delivery.people, pictures: &[] };
+    let said = |text, form, card| said(bot, (text, form, card), known);
+    match &delivery.operation {
+        Operation::Create { destination, text, form, card } => {
+            create(api, destination, said(text, *form, card.as_deref()), uuid).await
         }
-        Operation::Reply { destination, text, card } => {
-            reply(api, destination, said(bot, text, card.as_deref()), uuid).await
+        Operation::Reply { destination, text, form, card } => {
+            reply(api, destination, said(text, *form, card.as_deref()), uuid).await
         }
-        Operation::Edit { message, text } | Operation::Finalise { message, text } => {
-            api.edit(message, text).await?;
-            Ok(message.as_str().to_owned())
+        Operation::Prepare { draft } => prepare(api, draft, known).await,
+        Operation::Show { destination, growth, .. } => {
+            reply(api, destination, Said::Entity(growth), uuid).await
+        }
+        Operation::Grow { growing, draft, only_text } => {
+            let change = Change { growing, uuid };
+            grow(api, change, (draft, *only_text), known).await.map(|()| String::new())
+        }
+        Operation::Renew { growing } => {
+            api.reopen_entity(Change { growing, uuid }).await.map(|()| String::new())
+        }
+        Operation::Finalise { growing, draft, .. } => {
+            finalise(api, (growing, uuid), draft, known).await.map(|()| String::new())
         }
         Operation::ChangeCard { message, card } => {
             api.change_card(message, Said::Card(card, bot.buttons())).await?;
@@ -92,8 +114,17 @@ async fn carry_out(bot: &LarkBot, operation: &Operation, uuid: &str) -> Result<S
     }
 }
 
-fn said<'a>(bot: &'a LarkBot, text: &'a str, card: Option<&'a Card>) -> Said<'a> {
-    card.map_or(Said::Text(text), |card| Said::Card(card, bot.buttons()))
+fn said<'a>(
+    bot: &'a LarkBot,
+    (text, form, card): (&'a str, Form, Option<&'a Card>),
+    known: Known<'a>,
+) -> Said<'a> {
+    match (card, form) {
+        (Some(card), _) => Said::Card(card, bot.buttons()),
+        (None, Form::Card) => Said::Markdown(text, known),
+        (None, Form::Post) => Said::Post(text, known),
+        (None, Form::Text) => Said::Text(text),
+    }
 }
 
 async fn reply(

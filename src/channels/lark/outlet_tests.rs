@@ -2,7 +2,7 @@ use serde_json::json;
 
 use super::super::testing::{self, Platform};
 use super::*;
-use crate::envelope::Channel;
+use crate::envelope::{Channel, Draft, Growing};
 
 const MESSAGE: &str = "/open-apis/im/v1/messages/om_1";
 
@@ -14,7 +14,7 @@ async fn outlet() -> (Platform, LarkOutlet) {
 }
 
 fn delivery(operation: Operation) -> Delivery {
-    Delivery { bot: BotName::new("assistant"), operation, uuid: "u-1".to_owned() }
+    Delivery::of(BotName::new("assistant"), operation, "u-1".to_owned())
 }
 
 fn om_1() -> MessageId {
@@ -30,16 +30,34 @@ async fn every_operation_reaches_the_platform() {
     let (message, reaction) = (om_1(), Reaction::Working);
     let operations = [
         (
-            Operation::Create { destination: destination.clone(), text: text.clone(), card: None },
+            Operation::Create {
+                destination: destination.clone(),
+                text: text.clone(),
+                form: Form::Text,
+                card: None,
+            },
             "POST /open-apis/im/v1/messages?receive_id_type=chat_id".to_owned(),
             "om_new",
         ),
         (
-            Operation::Reply { destination, text: text.clone(), card: None },
+            Operation::Reply {
+                destination: destination.clone(),
+                text: text.clone(),
+                form: Form::Text,
+                card: None,
+            },
             format!("POST {MESSAGE}/reply"),
             "om_new",
         ),
-        (Operation::Finalise { message: message.clone(), text }, format!("PUT {MESSAGE}"), "om_1"),
+        (
+            Operation::Finalise {
+                growing: Growing::last("card_1", 0),
+                destination: destination.clone(),
+                draft: Draft { text, ..Draft::default() },
+            },
+            "PUT /open-apis/cardkit/v1/cards/card_1".to_owned(),
+            "",
+        ),
         (
             Operation::ChangeCard {
                 message: message.clone(),
@@ -76,11 +94,12 @@ async fn what_is_gone_already_counts_as_taken_away() {
     let (platform, outlet) = outlet().await;
     let gone = json!({"code": 230_110, "msg": "deleted"});
     platform.on(&format!("DELETE {MESSAGE}"), 400, &gone);
-    platform.on(&format!("PUT {MESSAGE}"), 400, &gone);
+    platform.on(&format!("PATCH {MESSAGE}"), 400, &gone);
     let recall = delivery(Operation::Recall { message: om_1() });
     assert!(outlet.deliver(&recall).await.is_ok());
-    let edit = delivery(Operation::Edit { message: om_1(), text: "x".to_owned() });
-    let error = outlet.deliver(&edit).await.unwrap_err();
+    let card = Box::new(Card::new("t".to_owned(), Vec::new()));
+    let change = delivery(Operation::ChangeCard { message: om_1(), card });
+    let error = outlet.deliver(&change).await.unwrap_err();
     assert_eq!(error.disposition, Disposition::Reject);
     assert_eq!(error.code, Some(230_110));
 }
@@ -128,7 +147,7 @@ async fn into_a_thread_leads_an_answer_to_a_message_that_is_there() {
         destination.reply_to = None;
         let root = root.map(MessageId::new);
         destination.thread = Some(crate::envelope::Thread { id: "omt_1".to_owned(), root });
-        Operation::Create { destination, text: text(), card: None }
+        Operation::Create { destination, text: text(), form: Form::Text, card: None }
     };
     let list = "GET /open-apis/im/v1/messages?container_id_type=thread&container_id=omt_1\
                 &sort_type=ByCreateTimeDesc&page_size=50";

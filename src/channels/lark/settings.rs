@@ -5,6 +5,7 @@
 //! Reading files and the environment is the application's part.
 
 use crate::base::{BotName, Secret};
+use crate::envelope::Form;
 
 /// How events come in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,6 +14,15 @@ pub enum EventsVia {
     Webhook,
     /// The daemon holds a connection to the platform.
     LongConnection,
+}
+
+/// How answers look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Look {
+    /// The richest form of a text.
+    pub form: Form,
+    /// Whether an answer can be seen while it grows. Takes the form of a card.
+    pub live: bool,
 }
 
 /// One bot on Lark or Feishu.
@@ -32,6 +42,8 @@ pub struct LarkBotSettings {
     pub base_url: String,
     /// How events come in.
     pub events: EventsVia,
+    /// How answers look.
+    pub look: Look,
 }
 
 /// Why a bot cannot start.

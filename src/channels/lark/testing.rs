@@ -9,8 +9,9 @@ use std::sync::Arc;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use super::{EventsVia, LarkBot, LarkBotSettings, LarkDeps, Limiter};
+use super::{EventsVia, LarkBot, LarkBotSettings, LarkDeps, Limiter, Look};
 use crate::base::{BotName, Clock, ManualClock, Secret, Timestamp};
+use crate::envelope::Form;
 use crate::task::TaskSet;
 use crate::telemetry::CallMeter;
 
@@ -46,6 +47,7 @@ pub(crate) fn settings(base_url: &str) -> LarkBotSettings {
         verification_token: Secret::new(TOKEN),
         base_url: base_url.to_owned(),
         events: EventsVia::Webhook,
+        look: Look { form: Form::Card, live: true },
     }
 }
 

@@ -175,7 +175,7 @@ const TABLE: [(Words, &str, &str); 39] = [
         Words::NextWebhook,
         "接下来，在开发者后台（每一步都要在发布版本之后才生效）：\n  1. 添加应用能力 → 机器人。\n  2. \
                  权限管理：im:message.p2p_msg:readonly、im:message.group_at_msg:readonly、\n     im:message:send_as_bot、\
-                 im:message.reactions:write_only；\n     要读引用和文件再加 im:message:readonly。\n  3. 启动 larkspur \
+                 im:message.reactions:write_only、cardkit:card:write；\n     要读引用和文件再加 im:message:readonly。\n  3. 启动 larkspur \
                  run，再到 事件与回调 → 事件配置 保存请求地址：\n     https://<你的域名>/lark/{bot}/events\n     \
                  并添加事件 im.message.receive_v1（还有 im.message.recalled_v1、\n     im.chat.member.bot.added_v1、\
                  im.chat.member.bot.deleted_v1、\n     im.chat.access_event.bot_p2p_chat_entered_v1）；回调配置填同一个地址，添加回调\n     card.action.trigger（按钮）。\n  4. 版本管理与发布：创建版本并通过审核。\n  5. \
@@ -183,7 +183,8 @@ const TABLE: [(Words, &str, &str); 39] = [
         "Next, in the developer console (nothing there takes effect before a version is published):\n\
                  \x20 1. Add the ability: Bot.\n\
                  \x20 2. Permissions: im:message.p2p_msg:readonly, im:message.group_at_msg:readonly,\n\
-                 \x20    im:message:send_as_bot, im:message.reactions:write_only; to read quotes and files also\n\
+                 \x20    im:message:send_as_bot, im:message.reactions:write_only, cardkit:card:write;\n\
+                 \x20    to read quotes and files also\n\
                  \x20    im:message:readonly.\n\
                  \x20 3. Start larkspur run, then save the request URL under Events & Callbacks → Event\n\
                  \x20    Configuration:\n\
@@ -199,7 +200,7 @@ const TABLE: [(Words, &str, &str); 39] = [
         Words::NextSocket,
         "接下来，在开发者后台（每一步都要在发布版本之后才生效）：\n  1. 添加应用能力 → 机器人。\n  2. \
                  权限管理：im:message.p2p_msg:readonly、im:message.group_at_msg:readonly、\n     im:message:send_as_bot、\
-                 im:message.reactions:write_only；\n     要读引用和文件再加 \
+                 im:message.reactions:write_only、cardkit:card:write；\n     要读引用和文件再加 \
                  im:message:readonly。\n  3. 先启动 larkspur run（长连接建立之后才能保存），再到 事件与回调 → \
                  事件配置，\n     订阅方式选「使用长连接接收事件」，添加事件 im.message.receive_v1（还有\n     \
                  im.message.recalled_v1、im.chat.member.bot.added_v1、\n     im.chat.member.bot.deleted_v1、\
@@ -209,7 +210,8 @@ const TABLE: [(Words, &str, &str); 39] = [
         "Next, in the developer console (nothing there takes effect before a version is published):\n\
                  \x20 1. Add the ability: Bot.\n\
                  \x20 2. Permissions: im:message.p2p_msg:readonly, im:message.group_at_msg:readonly,\n\
-                 \x20    im:message:send_as_bot, im:message.reactions:write_only; to read quotes and files also\n\
+                 \x20    im:message:send_as_bot, im:message.reactions:write_only, cardkit:card:write;\n\
+                 \x20    to read quotes and files also\n\
                  \x20    im:message:readonly.\n\
                  \x20 3. Start larkspur run first (the console saves the choice only while it is connected),\n\
                  \x20    then choose the long connection under Events & Callbacks → Event Configuration,\n\

@@ -2,7 +2,7 @@
 
 use crate::base::{BotName, ChatId, MessageId, SessionKey, Timestamp, TurnId, UserId, Verdict};
 use crate::envelope::{
-    AgentMessage, Channel, Destination, Exchange, Operation, Sender, SenderKind, Speaker,
+    AgentMessage, Channel, Destination, Exchange, Form, Operation, Sender, SenderKind, Speaker,
 };
 use crate::store::{
     AdmittedV1, Change, InboxV1, Lane, LedgerV1, NoteV1, ReceiptV1, SendState, SendV1, SessionV1,
@@ -55,6 +55,7 @@ pub(in crate::store) fn send_record(text: &str) -> SendV1 {
                 MessageId::new("om_0"),
             ),
             text: text.to_owned(),
+            form: Form::Text,
             card: None,
         },
         uuid: "u".to_owned(),

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use larkspur::base::{BotName, ChatId, Clock, MessageId, Secret, SystemClock};
 use larkspur::channels::lark::{
-    EventsVia, LarkBot, LarkBotSettings, LarkBots, LarkDeps, LarkOutlet, Limiter,
+    EventsVia, LarkBot, LarkBotSettings, LarkBots, LarkDeps, LarkOutlet, Limiter, Look,
 };
-use larkspur::envelope::{Channel, Delivery, Destination, Operation, Outlet, Thread};
+use larkspur::envelope::{Channel, Delivery, Destination, Form, Operation, Outlet, Thread};
 use larkspur::net::{HttpFactory, HttpSettings};
 use larkspur::playground::{
     AppSettings, CallRecord, Endpoint, FaultAction, FaultRule, Playground, Say,
@@ -58,6 +58,7 @@ fn outlet(sim: &Playground) -> LarkOutlet {
         verification_token: Secret::new(app.verification_token),
         base_url: sim.base_url(),
         events: EventsVia::Webhook,
+        look: Look { form: Form::Card, live: true },
     };
     let bot = Arc::new(LarkBot::new(settings, &deps).unwrap());
     LarkOutlet::new(Arc::new(LarkBots::new([bot])))
@@ -70,8 +71,9 @@ fn create(to: &str, thread: Option<Thread>, uuid: &str) -> Delivery {
     destination.reply_to = None;
     destination.in_thread = thread.is_some();
     destination.thread = thread;
-    let operation = Operation::Create { destination, text: "unasked".to_owned(), card: None };
-    Delivery { bot, operation, uuid: uuid.to_owned() }
+    let operation =
+        Operation::Create { destination, text: "unasked".to_owned(), form: Form::Text, card: None };
+    Delivery::of(bot, operation, uuid.to_owned())
 }
 
 /// A question in a thread, and the message that the thread began with.

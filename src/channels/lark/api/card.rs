@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::super::buttons::ButtonKey;
+use super::super::render::{Known, elements, post_markdown, summary};
 use super::text::{neutralise, text_content};
 use crate::base::limit::ellipsis;
 use crate::base::{BotName, Secret, UserId};
@@ -24,6 +25,12 @@ const LABEL_CHARS_MAX: usize = 60;
 pub enum Said<'a> {
     /// Plain text.
     Text(&'a str),
+    /// Markdown as a post, and who and what may stand in it.
+    Post(&'a str, Known<'a>),
+    /// Markdown as a card, and who and what may stand in it.
+    Markdown(&'a str, Known<'a>),
+    /// A card entity, by its id.
+    Entity(&'a str),
     /// A card, and what signs its buttons.
     Card(&'a Card, &'a ButtonKey),
 }
@@ -32,7 +39,8 @@ impl Said<'_> {
     pub(super) const fn message_type(self) -> &'static str {
         match self {
             Self::Text(_) => "text",
-            Self::Card(..) => "interactive",
+            Self::Post(..) => "post",
+            Self::Markdown(..) | Self::Entity(_) | Self::Card(..) => "interactive",
         }
     }
 
@@ -40,9 +48,25 @@ impl Said<'_> {
     pub(super) fn content(self) -> String {
         match self {
             Self::Text(text) => text_content(text),
+            Self::Post(text, known) => post(text, known).to_string(),
+            Self::Markdown(text, known) => markdown_card(text, known).to_string(),
+            Self::Entity(id) => json!({"type": "card", "data": {"card_id": id}}).to_string(),
             Self::Card(card, key) => card_json(card, key).to_string(),
         }
     }
+}
+
+fn post(text: &str, known: Known<'_>) -> Value {
+    let paragraph = json!([{"tag": "md", "text": post_markdown(text, known)}]);
+    json!({"zh_cn": {"content": [paragraph]}})
+}
+
+fn markdown_card(text: &str, known: Known<'_>) -> Value {
+    json!({
+        "schema": "2.0",
+        "config": {"update_multi": true, "summary": {"content": summary(text, TITLE_CHARS_MAX)}},
+        "body": {"elements": elements(text, known)},
+    })
 }
 
 /// Whether the platform takes such a card.

@@ -15,7 +15,6 @@ use super::card::Said;
 use super::error::{ApiError, Failure};
 use super::limiter::Limiter;
 use super::pace::Key;
-use super::text::text_content;
 use super::token::TokenCache;
 use super::transport::{Call, Endpoint, LarkApp, Transport};
 use crate::base::{ChatId, Clock, MessageId, Secret, Timestamp, UserId};
@@ -142,18 +141,6 @@ impl LarkApi {
         answers::data_text(&answer, "message_id")
             .map(MessageId::new)
             .ok_or(undecodable(call.endpoint))
-    }
-
-    /// Replaces the text of an own message; the platform allows twenty times.
-    pub async fn edit(&self, message: &MessageId, text: &str) -> Result<(), ApiError> {
-        let call = Call {
-            endpoint: Endpoint::Edit,
-            method: Method::PUT,
-            path: &["im", "v1", "messages", message.as_str()],
-            query: &[],
-            body: Some(json!({ "msg_type": "text", "content": text_content(text) })),
-        };
-        self.call_at(&call, Some(Key::Message(message.as_str().to_owned()))).await.map(drop)
     }
 
     /// Puts what is said in the place of the card of an own message; the platform allows it for

@@ -18,6 +18,8 @@ pub(super) enum Meaning {
     Gone,
     /// What the message says, or how it is written, is not taken.
     Content,
+    /// A change that was made already, or that came after a later one.
+    Stale,
     /// This request will never succeed.
     Never,
 }
@@ -31,6 +33,13 @@ pub(super) struct Row {
 const ANY: &[Endpoint] = &[];
 const SENDS: &[Endpoint] = &[Endpoint::Create, Endpoint::Reply];
 
+const ENTITY: &[Endpoint] = &[
+    Endpoint::CreateEntity,
+    Endpoint::UpdateEntity,
+    Endpoint::StreamText,
+    Endpoint::EntitySettings,
+];
+
 const fn row(code: i64, meaning: Meaning, endpoints: &'static [Endpoint]) -> Row {
     Row { code, meaning, endpoints }
 }
@@ -38,7 +47,7 @@ const fn row(code: i64, meaning: Meaning, endpoints: &'static [Endpoint]) -> Row
 /// The comment beside each row names the section of the protocol description it comes from.
 /// Codes without a row are refusals for good.
 #[rustfmt::skip]
-pub(super) const ROWS: [Row; 47] = [
+pub(super) const ROWS: [Row; 61] = [
     row(10003, Meaning::App, ANY),          // 4: bad parameter of the token request
     row(10012, Meaning::App, ANY),          // 4: app ticket invalid
     row(10014, Meaning::App, ANY),          // 4: app not usable
@@ -58,6 +67,13 @@ pub(super) const ROWS: [Row; 47] = [
     row(99_992_351, Meaning::Never, ANY),   // 4: open_id unknown
     row(99_992_361, Meaning::Never, ANY),   // 4: open_id of another app
     row(99_992_402, Meaning::Content, ANY),   // 4: field validation failed
+    row(200_220, Meaning::Content, ENTITY), // 6.1: the card is not taken
+    row(200_740, Meaning::Gone, ENTITY),    // 6.1: no such entity
+    row(200_750, Meaning::Gone, ENTITY),    // 6.1: it is older than fourteen days
+    row(200_770, Meaning::Stale, ENTITY),   // 6.1: this uuid was used
+    row(200_810, Meaning::InFlight, ENTITY), // 6.1: somebody is pressing something in it
+    row(200_850, Meaning::Never, ENTITY),   // 6.1: its texts do not grow any more
+    row(200_860, Meaning::Content, ENTITY), // 6.1: more than 30 KB
     row(230_001, Meaning::Content, ANY),      // 5.4: bad parameter
     row(230_002, Meaning::Never, ANY),      // 5.4: bot not in the group
     row(230_006, Meaning::App, ANY),        // 5.4: bot capability not enabled
@@ -86,6 +102,13 @@ pub(super) const ROWS: [Row; 47] = [
     row(231_003, Meaning::Gone, ANY),       // 5.4: reaction: message gone
     row(231_015, Meaning::InFlight, &[Endpoint::React, Endpoint::Unreact]), // 5.4: duplicate
     row(232_009, Meaning::Never, ANY),      // 5.4: chat dissolved
+    row(300_120, Meaning::InFlight, ENTITY), // 6.1: internal
+    row(300_121, Meaning::InFlight, ENTITY), // 6.1: internal
+    row(300_122, Meaning::InFlight, ENTITY), // 6.1: internal
+    row(300_305, Meaning::Content, ENTITY), // 6.1: more than 200 components
+    row(300_309, Meaning::Never, ENTITY),   // 6.1: its texts do not grow any more
+    row(300_311, Meaning::Never, ENTITY),   // 6.1: another app's card
+    row(300_317, Meaning::Stale, ENTITY),   // 6.1: a later change was made before
 ];
 
 /// What an operator can do about a refusal.

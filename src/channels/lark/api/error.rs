@@ -109,9 +109,10 @@ impl ApiError {
             (Some(Meaning::Token | Meaning::App), _) | (None, Some(401 | 407)) => {
                 Disposition::Fatal
             }
-            (Some(Meaning::Gone | Meaning::Content | Meaning::Never) | None, _) => {
-                Disposition::Reject
-            }
+            (
+                Some(Meaning::Gone | Meaning::Content | Meaning::Stale | Meaning::Never) | None,
+                _,
+            ) => Disposition::Reject,
         }
     }
 
@@ -168,6 +169,11 @@ impl ApiError {
         let is_unknown = self.code().is_some_and(|code| !is_known(code));
         let may_be = is_unknown || self.meaning() == Some(Meaning::Content);
         may_be && self.disposition() == Disposition::Reject && !self.is_target_gone()
+    }
+
+    /// Whether a later change was made, or this one itself.
+    pub(in crate::channels::lark) fn is_out_of_sequence(&self) -> bool {
+        self.meaning() == Some(Meaning::Stale)
     }
 
     /// How long nothing more of the kind should be sent, if the platform wants it slower.

@@ -53,10 +53,16 @@ pub enum Endpoint {
     Create,
     /// A reply to a message.
     Reply,
-    /// Replacing a message's text.
-    Edit,
     /// Replacing the card of a message.
     ChangeCard,
+    /// Making a card that can be changed after it was sent.
+    CreateEntity,
+    /// Replacing such a card.
+    UpdateEntity,
+    /// Replacing a text of such a card.
+    StreamText,
+    /// Changing the settings of such a card.
+    EntitySettings,
     /// Taking a message back.
     Recall,
     /// Adding a reaction.
@@ -90,8 +96,10 @@ impl Endpoint {
             self,
             Self::Create
                 | Self::Reply
-                | Self::Edit
                 | Self::ChangeCard
+                | Self::UpdateEntity
+                | Self::StreamText
+                | Self::EntitySettings
                 | Self::Recall
                 | Self::React
                 | Self::Unreact
@@ -105,8 +113,11 @@ impl Endpoint {
             Self::BotInfo => "bot_info",
             Self::Create => "create_message",
             Self::Reply => "reply_message",
-            Self::Edit => "edit_message",
             Self::ChangeCard => "change_card",
+            Self::CreateEntity => "create_card_entity",
+            Self::UpdateEntity => "update_card_entity",
+            Self::StreamText => "stream_card_text",
+            Self::EntitySettings => "card_entity_settings",
             Self::Recall => "recall_message",
             Self::React => "add_reaction",
             Self::Unreact => "remove_reaction",
