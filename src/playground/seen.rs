@@ -32,7 +32,8 @@ pub struct SeenMessage {
     pub from_bot: bool,
     /// `text`, `post`, …
     pub msg_type: String,
-    /// Its present text, mentions as `@name`; empty once it was taken back.
+    /// What it says now, mentions as `@name`; empty once it was taken back. Of a card: its title,
+    /// texts and buttons, but not what is inside of folded panels ([`SeenCard::folded`]).
     pub text: String,
     /// The card of an interactive message; none once it was taken back.
     pub card: Option<SeenCard>,
@@ -102,7 +103,7 @@ pub(crate) fn note(world: &mut World, message_id: &str, now_ms: u64) {
 
 pub(crate) fn seen(world: &World, message: &Message) -> SeenMessage {
     let card = message.card.as_ref().filter(|_| !message.recalled).map(|card| {
-        let seen = card::seen(card);
+        let seen = card::seen(card, world);
         // Without an entity nothing can be streamed into it.
         SeenCard { streaming: seen.streaming && message.card_id.is_some(), ..seen }
     });
@@ -115,6 +116,9 @@ pub(crate) fn seen(world: &World, message: &Message) -> SeenMessage {
         emoji: reaction.emoji_type.clone(),
         by: name(world, &reaction.by),
     });
+    let named = message.mentions.iter().map(|mention| mention.name.clone());
+    let in_card = card.iter().flat_map(|card| card.mentions.iter().cloned());
+    let mentions = named.chain(in_card).collect();
     SeenMessage {
         message_id: message.message_id.clone(),
         chat_id: message.chat_id.clone(),
@@ -129,7 +133,7 @@ pub(crate) fn seen(world: &World, message: &Message) -> SeenMessage {
         presses: message.presses,
         reply_to: message.parent_id.clone(),
         thread_id: message.thread_id.clone(),
-        mentions: message.mentions.iter().map(|mention| mention.name.clone()).collect(),
+        mentions,
         mentions_all: message.mentions_all,
         reactions: reactions.collect(),
         at_ms: message.created_ms,

@@ -267,6 +267,15 @@ impl World {
         self.users.iter().find(|user| user.alias == name || user.open_id == name)
     }
 
+    /// What people call the user or the bot that an id of the platform names.
+    pub(crate) fn called(&self, id: &str) -> Option<&str> {
+        let user = self.users.iter().find(|user| {
+            user.open_id == id || user.union_id == id || user.user_id.as_deref() == Some(id)
+        });
+        let bot = || self.apps.iter().find(|app| app.open_id == id).map(|app| app.name.as_str());
+        user.map(|user| user.name.as_str()).or_else(bot)
+    }
+
     pub(crate) fn chat(&self, name: &str) -> Option<&Chat> {
         self.chats.iter().find(|chat| chat.alias == name || chat.chat_id == name)
     }

@@ -102,6 +102,20 @@ async fn a_streamed_answer_grows_in_one_message() {
 }
 
 #[tokio::test]
+async fn a_streamed_text_is_seen_with_its_characters_and_mentions() {
+    let sim = playground().await;
+    let shown = Shown::of(&sim, &streaming(&text("one"))).await;
+    let open_id = sim.user("u1").open_id;
+    let content = format!("a &#60; b `&#60;` <at id={open_id}></at>");
+    assert_eq!(shown.stream(&content, 1).await, 0);
+    let seen = sim.seen(&shown.message_id).unwrap();
+    assert_eq!(seen.text, "Release\na < b `&#60;` @u1");
+    assert_eq!(seen.mentions, ["u1"]);
+    let card = seen.card.unwrap();
+    assert_eq!(card.json["body"]["elements"][0]["content"], content.as_str());
+}
+
+#[tokio::test]
 async fn a_sequence_must_rise_over_all_operations_and_be_an_int32() {
     let sim = playground().await;
     let shown = Shown::of(&sim, &streaming(&text("a"))).await;

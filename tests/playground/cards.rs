@@ -145,7 +145,7 @@ async fn a_card_at_its_limit_is_accepted_and_one_beyond_is_refused() {
 }
 
 #[tokio::test]
-async fn tables_and_panels_are_seen_with_everything_in_them() {
+async fn tables_are_seen_whole_and_folded_panels_apart_from_what_is_said() {
     let sim = playground().await;
     let table = json!({"tag": "table", "page_size": 5,
         "columns": [{"name": "who", "display_name": "Who"}, {"name": "n", "data_type": "number"}],
@@ -154,7 +154,10 @@ async fn tables_and_panels_are_seen_with_everything_in_them() {
     panel["elements"] = json!([markdown("inside")[0], button("Go", &json!({}))]);
     let (_client, message_id) = shown(&sim, &json!([table, panel])).await;
     let seen = sim.seen(&message_id).unwrap();
-    assert_eq!(seen.text, "Release\nWho | n\nAnn | 3\nBen | \nmore\ninside\n[Go]");
+    assert_eq!(seen.text, "Release\nWho | n\nAnn | 3\nBen | ");
+    let seen = seen.card.unwrap();
+    assert_eq!(seen.folded, ["more", "inside"]);
+    assert_eq!((seen.buttons[0].text.as_str(), seen.buttons[0].folded), ("Go", true));
 }
 
 #[tokio::test]

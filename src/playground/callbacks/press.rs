@@ -33,7 +33,8 @@ pub(super) fn fill(
     let state = shared.lock();
     let message = state.world.messages.get(&message_id);
     let message = message.ok_or_else(|| PlaygroundError::NoMessage(message_id.clone()))?;
-    let shown = message.card.as_ref().filter(|_| !message.recalled).map(card::seen);
+    let shown = message.card.as_ref().filter(|_| !message.recalled);
+    let shown = shown.map(|shown| card::seen(shown, &state.world));
     let shown = shown.ok_or_else(|| bad("the message shows no card"))?;
     let button = shown.button(button).ok_or_else(|| bad("the card has no such button"))?;
     let value = button.value.clone().filter(|_| !button.disabled);

@@ -328,11 +328,7 @@ impl Checker<'_> {
     fn people(&self, text: &str) -> Result<(), Flaw> {
         for rest in after_each(text, "<at id=") {
             let id = rest.split('>').next().unwrap_or_default().trim_matches(['"', '\'', ' ']);
-            let known = |user: &crate::playground::User| {
-                user.open_id == id || user.union_id == id || user.user_id.as_deref() == Some(id)
-            };
-            let is_bot = self.author.world.apps.iter().any(|app| app.open_id == id);
-            if id != "all" && !is_bot && !self.author.world.users.iter().any(known) {
+            if id != "all" && self.author.world.called(id).is_none() {
                 return Err(refused(NO_PERSON, format!("invalid user id {id}")));
             }
         }
