@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use super::world::World;
 pub(crate) use check::{Author, check, locked, parse, shared};
 use visible::Reader;
+pub(crate) use visible::{Fence, at, code_span, entity, escaped, visible};
 
 /// A button of a card as people see it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

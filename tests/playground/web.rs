@@ -354,6 +354,7 @@ async fn a_card_grows_in_the_page_with_its_tables_and_panels_until_it_is_whole()
     let client = Client::of(&sim).await;
     let elements = json!([
         {"tag": "markdown", "element_id": "text", "content": "one"},
+        {"tag": "markdown", "content": format!("✓ <at id={}></at> 1 &#60; 2", sim.user("u1").open_id)},
         {"tag": "table", "rows": [{"who": "**Ann**", "note": "<i>"}], "columns": [
             {"name": "who", "display_name": "Who", "data_type": "lark_md"}, {"name": "note"},
         ]},
@@ -373,6 +374,7 @@ async fn a_card_grows_in_the_page_with_its_tables_and_panels_until_it_is_whole()
     assert!(page.contains("data-edits=\"0\" data-streaming=\"true\""), "{page}");
     assert!(page.contains("<th>Who</th><th>note</th>"), "{page}");
     assert!(page.contains("<td><b>Ann</b></td><td>&lt;i&gt;</td>"), "{page}");
+    assert!(page.contains("✓ <b>@u1</b> 1 &lt; 2"), "{page}");
     assert!(page.contains("<summary>Steps</summary>") && !page.contains(" open "), "{page}");
     let path = format!("{cards}/{card_id}/elements/text/content");
     let more = json!({"content": "one two\n```\nlet x = 1;\n```\n# End", "sequence": 1});

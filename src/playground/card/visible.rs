@@ -102,6 +102,11 @@ impl Fence {
     }
 }
 
+/// What people of `world` see of a Markdown text.
+pub(crate) fn visible(text: &str, world: &World) -> String {
+    Reader { world: Some(world), ..Reader::default() }.visible(text)
+}
+
 /// Reads the texts of one card and notes whom they mention.
 #[derive(Debug, Default)]
 pub(crate) struct Reader<'world> {

@@ -4,10 +4,11 @@
 use maud::{Markup, html};
 use serde_json::Value;
 
-use super::rich;
+use super::rich::{self, Rich};
 use super::view::View;
-use crate::playground::card::{SeenCard, table};
+use crate::playground::card::{SeenCard, is_expanded, is_markdown, markdown_columns, table};
 use crate::playground::seen::SeenMessage;
+use crate::playground::world::World;
 
 const COLOURS: [&str; 11] = [
     "wathet",
@@ -33,6 +34,7 @@ fn list<'card>(value: &'card Value, pointer: &str) -> &'card [Value] {
 
 /// Draws the elements in order; counts buttons as [`SeenCard`] does.
 struct Painter<'page> {
+    world: &'page World,
     view: &'page View,
     message_id: &'page str,
     card: &'page SeenCard,
@@ -40,9 +42,9 @@ struct Painter<'page> {
     panels: usize,
 }
 
-pub(super) fn card(view: &View, message: &SeenMessage, card: &SeenCard) -> Markup {
+pub(super) fn card(world: &World, view: &View, message: &SeenMessage, card: &SeenCard) -> Markup {
     let message_id = message.message_id.as_str();
-    let mut painter = Painter { view, message_id, card, buttons: 0, panels: 0 };
+    let mut painter = Painter { world, view, message_id, card, buttons: 0, panels: 0 };
     let body = painter.elements(list(&card.json, "/body/elements"));
     let colour = COLOURS.iter().find(|colour| **colour == card.template);
     let colour = match (colour, card.template.as_str()) {
@@ -70,28 +72,6 @@ pub(super) fn card(view: &View, message: &SeenMessage, card: &SeenCard) -> Marku
     }
 }
 
-/// A table. All its rows are shown; pages of it are a thing of small screens.
-fn grid(element: &Value) -> Markup {
-    let (heads, rows) = table(element);
-    let columns = list(element, "/columns");
-    let is_markdown = |place: usize| {
-        let kind = columns.get(place).map_or("", |column| string(column, "/data_type"));
-        matches!(kind, "lark_md" | "markdown")
-    };
-    html! {
-        table data-test="table" {
-            tr { @for head in &heads { th { (head) } } }
-            @for row in &rows {
-                tr {
-                    @for (place, text) in row.iter().enumerate() {
-                        td { (rich::cell(text, is_markdown(place))) }
-                    }
-                }
-            }
-        }
-    }
-}
-
 impl Painter<'_> {
     fn elements(&mut self, elements: &[Value]) -> Markup {
         let drawn: Vec<Markup> = elements.iter().map(|element| self.element(element)).collect();
@@ -102,11 +82,13 @@ impl Painter<'_> {
         match string(element, "/tag") {
             "markdown" => {
                 let is_fine = string(element, "/text_size") == "notation";
-                html! { div class=[is_fine.then_some("fine")] { (rich::markdown(string(element, "/content"))) } }
+                let text = self.rich().markdown(string(element, "/content"));
+                html! { div class=[is_fine.then_some("fine")] { (text) } }
             }
             "div" => {
                 let is_fine = string(element, "/text/text_size") == "notation";
-                html! { div class=[is_fine.then_some("fine")] { (rich::plain(string(element, "/text/content"))) } }
+                let text = self.text(element.get("text").unwrap_or(&Value::Null));
+                html! { div class=[is_fine.then_some("fine")] { (text) } }
             }
             "hr" => html! { hr; },
             "img" => {
@@ -122,9 +104,41 @@ impl Painter<'_> {
                     .collect();
                 html! { div class="columns" { @for column in &columns { div { (column) } } } }
             }
-            "table" => grid(element),
+            "table" => self.grid(element),
             "collapsible_panel" => self.panel(element),
             _ => html! {},
+        }
+    }
+
+    fn rich(&self) -> Rich<'_> {
+        Rich::of_card(self.world)
+    }
+
+    /// A text object.
+    fn text(&self, text: &Value) -> Markup {
+        let content = string(text, "/content");
+        if is_markdown(text) {
+            self.rich().markdown(content)
+        } else {
+            rich::plain(self.world, content)
+        }
+    }
+
+    /// A table. All its rows are shown; pages of it are a thing of small screens.
+    fn grid(&self, element: &Value) -> Markup {
+        let (heads, rows) = table(element);
+        let columns = markdown_columns(element);
+        html! {
+            table data-test="table" {
+                tr { @for head in &heads { th { (head) } } }
+                @for row in &rows {
+                    tr {
+                        @for (text, is_markdown) in row.iter().zip(&columns) {
+                            td { (self.rich().cell(text, *is_markdown)) }
+                        }
+                    }
+                }
+            }
         }
     }
 
@@ -133,9 +147,9 @@ impl Painter<'_> {
     fn panel(&mut self, element: &Value) -> Markup {
         let place = self.panels;
         self.panels += 1;
-        let is_open = element.get("expanded").and_then(Value::as_bool).unwrap_or(false);
-        let is_markdown = string(element, "/header/title/tag") != "plain_text";
-        let title = rich::cell(string(element, "/header/title/content"), is_markdown);
+        let is_open = is_expanded(element);
+        let title = element.pointer("/header/title").unwrap_or(&Value::Null);
+        let title = self.rich().cell(string(title, "/content"), is_markdown(title));
         let inner = self.elements(list(element, "/elements"));
         html! {
             details class="panel" data-test="panel" open[is_open]

@@ -8,8 +8,9 @@ use axum::response::Response;
 use maud::{Markup, html};
 use serde_json::Value;
 
+use super::rich::{self, Rich};
 use super::view::{Part, View, avatar, civil, user_name};
-use super::{card, emoji, rich};
+use super::{card, emoji};
 use crate::playground::request::Query;
 use crate::playground::seen::{self, SeenMessage, SeenReaction};
 use crate::playground::state::{Shared, State};
@@ -95,7 +96,7 @@ pub(super) fn row(world: &World, view: &View, seen: &SeenMessage, in_chat: bool)
                     @if seen.edits > 0 && !seen.recalled { span data-test="edited" { (view.words().edited) } }
                 }
                 @if let Some(parent) = &seen.reply_to { (quote(world, view, parent)) }
-                (body(view, seen))
+                (body(world, view, seen))
                 (reactions(&seen.reactions))
                 (tools(world, view, seen, in_chat))
             }
@@ -137,12 +138,12 @@ pub(super) fn brief(view: &View, seen: &SeenMessage) -> String {
     short
 }
 
-fn body(view: &View, seen: &SeenMessage) -> Markup {
+fn body(world: &World, view: &View, seen: &SeenMessage) -> Markup {
     if seen.recalled {
         return html! { div class="bubble" { span class="gone" { (view.words().recalled) } } };
     }
     if let Some(shown) = &seen.card {
-        return card::card(view, seen, shown);
+        return card::card(world, view, seen, shown);
     }
     let content: Value = serde_json::from_str(&seen.content).unwrap_or(Value::Null);
     let field = |name: &str| content.get(name).and_then(Value::as_str).unwrap_or_default();
@@ -160,8 +161,8 @@ fn body(view: &View, seen: &SeenMessage) -> Markup {
                         span { @if name.is_empty() { (view.words().file) } @else { (name) } }
                     }
                 }
-                _ if seen.from_bot => (rich::markdown(&seen.text)),
-                _ => (rich::plain(&seen.text)),
+                _ if seen.from_bot => (Rich::of_text(world).markdown(&seen.text)),
+                _ => (rich::plain(world, &seen.text)),
             }
         }
     }
