@@ -1,5 +1,6 @@
 //! People who ask in several chats, and what each of them has to see for it in the end.
 
+use std::borrow::Borrow;
 use std::collections::HashSet;
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use crate::dice::Dice;
 use crate::llm_script::{Latency, Mode, Rule, Turn, When};
 use crate::stage::{Options, Stage};
 
-/// An answer of four messages. It has no space, which the cuts would swallow.
+/// An answer of at least four messages: no single one takes more than 30 KB.
 const LENGTHY_BYTES: usize = 100_000;
 const LENGTHY_PARTS: usize = 4;
 
@@ -39,8 +40,9 @@ impl Kind {
         matches!(self, Self::Plain | Self::Lookup | Self::Lengthy)
     }
 
-    /// How many messages the answer has.
-    pub(crate) fn parts(self) -> usize {
+    /// How many messages the answer has at least. How many there are depends on its form: one
+    /// that grows before people's eyes may take one more than one that is sent at once.
+    pub(crate) fn parts_min(self) -> usize {
         if self == Self::Lengthy { LENGTHY_PARTS } else { 1 }
     }
 }
@@ -51,8 +53,28 @@ pub(crate) struct Question {
     pub(crate) id: String,
     pub(crate) room: usize,
     pub(crate) kind: Kind,
-    /// What the answer says, its messages put together.
+    /// What the answer says, its messages put together, [`reduced`].
     pub(crate) expected: String,
+}
+
+/// A text without white space and invisible characters. Where a message ends, the cut swallows
+/// some of the former; what neutralises foreign text adds some of the latter.
+pub(crate) fn reduced(text: &str) -> String {
+    let is_left_out = |letter: char| {
+        letter.is_whitespace()
+            || matches!(letter, '\u{200b}'..='\u{200d}' | '\u{2060}' | '\u{feff}')
+    };
+    text.chars().filter(|letter| !is_left_out(*letter)).collect()
+}
+
+/// What several messages say together.
+pub(crate) fn joined(messages: &[impl Borrow<SeenMessage>]) -> String {
+    messages.iter().map(|message| reduced(&message.borrow().text)).collect()
+}
+
+/// Whether a message is still growing.
+pub(crate) fn grows(message: &SeenMessage) -> bool {
+    message.card.as_ref().is_some_and(|card| card.streaming)
 }
 
 /// What is open at one moment.
@@ -174,6 +196,7 @@ impl Chatter {
             self.sim.says(speaker, chat_id, &text)
         };
         let id = said.unwrap();
+        let expected = reduced(&expected);
         self.asked.push(Question { id: id.clone(), room, kind, expected });
         self.waiting.push(number);
         id
@@ -201,6 +224,14 @@ impl Chatter {
         self.sim.answers_to(&question.id)
     }
 
+    /// Whether nothing of the answer is missing. What is too much, the judgement notices.
+    fn is_answered(&self, question: &Question) -> bool {
+        let answers = self.answers(question);
+        answers.len() >= question.kind.parts_min()
+            && !answers.iter().any(grows)
+            && joined(&answers).len() >= question.expected.len()
+    }
+
     /// The messages whose push was acknowledged.
     pub(crate) fn acknowledged(&self) -> HashSet<String> {
         let pushes = self.sim.pushes().into_iter();
@@ -212,7 +243,7 @@ impl Chatter {
         let mut waiting = std::mem::take(&mut self.waiting);
         waiting.retain(|index| {
             let question = &self.asked[*index];
-            self.answers(question).len() < question.kind.parts()
+            !self.is_answered(question)
         });
         self.waiting = waiting;
         let (mut taken, mut refused) = (HashSet::new(), HashSet::new());
@@ -245,6 +276,15 @@ impl Chatter {
     }
 }
 
+/// No piece of it comes twice: a part in the place of another is another text.
 fn lengthy() -> String {
-    "all-of-it".repeat(LENGTHY_BYTES / 9)
+    let pieces = (0..).map(|number| format!("all-of-it-{number},"));
+    let mut text = String::new();
+    for piece in pieces {
+        if text.len() >= LENGTHY_BYTES {
+            break;
+        }
+        text.push_str(&piece);
+    }
+    text
 }

@@ -1,11 +1,24 @@
 //! The judgement: every message is answered exactly once, in order, and nothing else is said.
+//!
+//! It does not depend on the form of an answer: a text, a card, a card that grows; several
+//! messages, cut wherever. It cannot pass wrongly:
+//!
+//! - Every message of the bot in a chat must answer a question that was asked there, and belongs
+//!   to that one alone. What answers nothing or was taken back fails.
+//! - Every message must say something that can be seen, so none can hide beside the others.
+//! - All the messages of a question, put together in the order in which they stand, must be its
+//!   expected text letter by letter, but for white space and invisible characters. No expected
+//!   text holds a piece twice, and none is empty: with a part lost, doubled, exchanged or added it
+//!   is another text, of whatever parts it is made.
+//! - No message may still be growing, and a lengthy answer needs as many messages as its bytes
+//!   need at least.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
-use larkspur::playground::{Endpoint, PushRecord};
+use larkspur::playground::{Endpoint, PushRecord, SeenMessage};
 
-use crate::chatter::{Chatter, Kind, Question};
+use crate::chatter::{Chatter, Kind, Question, grows, joined, reduced};
 use crate::stage::{PATIENCE, Stage};
 
 /// How often the world is looked at.
@@ -100,25 +113,35 @@ pub(crate) async fn judge(chatter: &mut Chatter, stage: &mut Stage) {
 fn answered_once(chatter: &Chatter, question: &Question) {
     let answers = chatter.answers(question);
     let pushes: Vec<PushRecord> = chatter.sim.pushes_of(&question.id);
-    assert_eq!(answers.len(), question.kind.parts(), "{question:?}: {answers:#?}; {pushes:#?}");
-    let said: String = answers.iter().map(|answer| answer.text.as_str()).collect();
-    assert!(said == question.expected, "{question:?} was answered: {said}");
+    let told = || format!("{question:?}: {answers:#?}; {pushes:#?}");
+    assert!(answers.len() >= question.kind.parts_min(), "{}", told());
+    assert!(!answers.iter().any(grows), "still growing: {}", told());
+    assert!(!answers.iter().any(says_nothing), "an empty message: {}", told());
+    assert!(joined(&answers) == question.expected, "not what was to be said: {}", told());
 }
 
+fn says_nothing(message: &SeenMessage) -> bool {
+    message.recalled || reduced(&message.text).is_empty()
+}
+
+/// The same, seen from the chat: whatever stands in it.
 fn nothing_invented(chatter: &Chatter, room: usize) {
-    let questions: HashMap<&str, usize> = chatter
-        .asked
-        .iter()
-        .filter(|question| question.room == room)
-        .map(|question| (question.id.as_str(), question.kind.parts()))
-        .collect();
+    let questions = chatter.asked.iter().filter(|question| question.room == room);
+    let expected: HashMap<&str, &str> =
+        questions.map(|question| (question.id.as_str(), question.expected.as_str())).collect();
     let visible = chatter.sim.visible(chatter.chat_id(room));
-    let said: Vec<_> = visible.iter().filter(|message| message.from_bot).collect();
-    for message in &said {
+    let mut said: HashMap<&str, Vec<&SeenMessage>> = HashMap::new();
+    for message in visible.iter().filter(|message| message.from_bot) {
         let question = message.reply_to.as_deref().unwrap_or_default();
-        assert!(questions.contains_key(question), "nobody asked for {message:?}");
+        assert!(expected.contains_key(question), "nobody asked for {message:?}");
+        assert!(!says_nothing(message), "an empty message: {message:?}");
+        said.entry(question).or_default().push(message);
     }
-    assert_eq!(said.len(), questions.values().sum::<usize>(), "in {room}");
+    assert_eq!(said.len(), expected.len(), "questions with an answer in {room}");
+    for (question, messages) in said {
+        let is_right = joined(&messages) == expected[question];
+        assert!(is_right, "{question} in {room} was answered: {messages:#?}");
+    }
 }
 
 /// The answers stand in the order of the questions. That holds for what the platform pushed in
