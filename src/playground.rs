@@ -36,7 +36,7 @@
 //! | `POST /say` | [`Say`] | a user says something; `{message_id}` |
 //! | `POST /send` | [`Sent`] | a user sends a file; `{message_id, key}` |
 //! | `GET /messages/{id}/answers` | | the bots' visible answers |
-//! | `GET /messages/{id}/states` | | what people saw of a bot's message; [`SeenState`]s |
+//! | `GET /messages/{id}/states` | | what people saw of a bot's message, old texts dropped to their lengths; [`SeenState`]s |
 //! | `POST /messages/{id}/duplicate` | `{times?, event_id?: same or new}` | delivers it again, all at once |
 //! | `POST /messages/{id}/recall` | | its sender takes it back |
 //! | `POST /messages/{id}/reactions` | `{user, emoji}` | a user reacts |

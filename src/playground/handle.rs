@@ -283,8 +283,9 @@ impl Playground {
     }
 
     /// What people saw of a bot's message, from its arrival on: a state for each change.
+    /// Old texts may have been dropped to their lengths ([`SeenState::text`]).
     pub fn states(&self, message_id: &str) -> Vec<SeenState> {
-        self.shared.lock().world.states.get(message_id).cloned().unwrap_or_default()
+        self.shared.lock().world.states.of(message_id).unwrap_or_default()
     }
 
     /// The bots' visible answers to a message. Edits add nothing; recalled answers are not there.

@@ -1,14 +1,15 @@
 //! What a person sees of a chat: the one text of each message after its edits, what was taken
 //! back, who answered whom.
 
+mod states;
+
 use serde::Serialize;
 
 use super::card::{self, SeenCard};
 use super::content;
 use super::world::{Actor, Message, World};
-
-/// How many states of one message are kept; the oldest go first.
-const STATES_MAX: usize = 2_000;
+pub use states::SeenState;
+pub(crate) use states::States;
 
 /// A reaction as people see it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -59,23 +60,6 @@ pub struct SeenMessage {
     pub at_ms: u64,
 }
 
-/// What people saw of a message from a certain time on.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct SeenState {
-    /// Since when, on the simulator's clock, in milliseconds.
-    pub at_ms: u64,
-    /// The text, as [`SeenMessage::text`] has it.
-    pub text: String,
-    /// How many times it had been edited.
-    pub edits: u64,
-    /// How many buttons its card had.
-    pub buttons: usize,
-    /// Whether its card was being streamed.
-    pub streaming: bool,
-    /// Whether it had been taken back.
-    pub recalled: bool,
-}
-
 /// Notes what people see of a bot's message, if that is something new.
 pub(crate) fn note(world: &mut World, message_id: &str, now_ms: u64) {
     let Some(message) = world.messages.get(message_id) else {
@@ -87,18 +71,11 @@ pub(crate) fn note(world: &mut World, message_id: &str, now_ms: u64) {
         edits: shown.edits,
         buttons: shown.card.as_ref().map_or(0, |card| card.buttons.len()),
         streaming: shown.card.is_some_and(|card| card.streaming),
+        text_bytes: shown.text.len(),
         text: shown.text,
         recalled: shown.recalled,
     };
-    let states = world.states.entry(message_id.to_owned()).or_default();
-    let is_same = |last: &SeenState| SeenState { at_ms: now_ms, ..last.clone() } == now;
-    if states.last().is_some_and(is_same) {
-        return;
-    }
-    if states.len() >= STATES_MAX {
-        states.remove(0);
-    }
-    states.push(now);
+    world.states.note(message_id, now);
 }
 
 pub(crate) fn seen(world: &World, message: &Message) -> SeenMessage {

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::cardkit::Entity;
 use super::dice::stable_hex;
-use super::seen::SeenState;
+use super::seen::States;
 use super::settings::{AppSettings, GroupMessages, LongConnection, Transport};
 
 /// How many messages one playground keeps; beyond that nobody may speak.
@@ -254,8 +254,8 @@ pub(crate) struct World {
     pub(crate) entities: BTreeMap<String, Entity>,
     /// When streams close themselves, and whose.
     pub(crate) streams: BTreeSet<(u64, String)>,
-    /// What people saw of each message of a bot, in the order of time.
-    pub(crate) states: std::collections::HashMap<String, Vec<SeenState>>,
+    /// What people saw of each message of a bot.
+    pub(crate) states: States,
 }
 
 impl World {

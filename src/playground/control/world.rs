@@ -204,8 +204,8 @@ pub(crate) async fn answers(Extracted(shared): Sim, Path(message): Path<String>)
 
 pub(crate) async fn states(Extracted(shared): Sim, Path(message): Path<String>) -> Answer {
     let state = shared.lock();
-    match state.world.states.get(&message) {
-        Some(states) => shown(states),
+    match state.world.states.of(&message) {
+        Some(states) => shown(&states),
         None => Err(PlaygroundError::NoMessage(message).into()),
     }
 }
