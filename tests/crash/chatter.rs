@@ -277,7 +277,7 @@ impl Chatter {
 }
 
 /// No piece of it comes twice: a part in the place of another is another text.
-fn lengthy() -> String {
+pub(crate) fn lengthy() -> String {
     let pieces = (0..).map(|number| format!("all-of-it-{number},"));
     let mut text = String::new();
     for piece in pieces {
