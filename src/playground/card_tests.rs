@@ -84,3 +84,18 @@ fn everybody_whom_a_card_mentions_is_named() {
     assert_eq!(seen.mentions, ["ann", "ben"]);
     assert_eq!(seen.folded, ["Steps", "@ben"]);
 }
+
+#[test]
+fn a_mention_of_everyone_is_noticed_in_any_spelling_but_not_as_entities() {
+    use crate::playground::content::mentions_all;
+    for (text, expected) in [
+        ("<at id=all></at>", true),
+        ("<at id=\"all\"></at>", true),
+        ("<at id='all'></at>", true),
+        ("`<at id=all></at>`", true),
+        ("&#60;at id=all></at>", false),
+        ("<at id=allan></at>", false),
+    ] {
+        assert_eq!(mentions_all(&of(&json!([markdown(text)]))), expected, "{text}");
+    }
+}

@@ -86,9 +86,10 @@ pub(crate) fn read_card(card: Value) -> Received {
     }
 }
 
-/// Whether a card mentions everyone.
+/// Whether a card mentions everyone, also where it would stand in code: nobody should rely on that.
 pub(crate) fn mentions_all(card: &Value) -> bool {
-    card.to_string().contains("<at id=all>")
+    // As an element's text has it, the id may be in quotation marks.
+    card.to_string().replace(['\\', '"', '\''], "").contains("<at id=all>")
 }
 
 struct Reader<'world> {
