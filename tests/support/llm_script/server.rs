@@ -24,6 +24,9 @@ use super::formats::{Format, from_anthropic, from_gemini};
 use super::script::{Latency, Mode, Rule, ToolCall, Turn, decide};
 use super::wire::Completion;
 
+/// How many requests are kept whole; of those before the newest ones the bodies are dropped.
+const WHOLE_MAX: usize = 1_000;
+
 struct Inner {
     rules: Vec<Rule>,
     latency: Latency,
@@ -284,6 +287,10 @@ async fn complete(
         inner.violations.extend(wrong.iter().map(|what| format!("request {number}: {what}")));
         inner.violations.extend(violations(&request, &inner.models));
         inner.requests.push(request.clone());
+        if let Some(old) = number.checked_sub(WHOLE_MAX) {
+            inner.requests[old].body = Value::Null;
+            inner.requests[old].raw = Value::Null;
+        }
         let turn = decide(&mut inner.rules, &request);
         (request, turn, inner.latency.of(number), inner.chunk_pause)
     });
