@@ -24,6 +24,8 @@ mod journal;
 mod late;
 mod live;
 mod lookups;
+#[cfg(feature = "test-support")]
+pub mod measure;
 mod names;
 mod notice;
 mod outbox;

@@ -71,7 +71,7 @@ fn outside_code(text: &str, edit: &dyn Fn(&str) -> String) -> String {
 /// hold code of its own.
 fn without_reasoning(text: &str) -> String {
     let mut result = String::with_capacity(text.len());
-    let mut rest = text;
+    let mut rest = behind_first_thought(text);
     while let Some((at, opening)) = next_opening(rest) {
         let (before, from_opening) = rest.split_at_checked(at).unwrap_or((rest, ""));
         result.push_str(before);
@@ -94,6 +94,17 @@ fn without_reasoning(text: &str) -> String {
     }
     result.push_str(rest);
     result
+}
+
+/// Some models leave out the tag that opens their first thought.
+fn behind_first_thought(text: &str) -> &str {
+    let closings =
+        REASONING_TAGS.iter().filter_map(|(_, closing)| Some((text.find(closing)?, closing)));
+    match (closings.min(), next_opening(text)) {
+        (Some((closed, _)), Some((opened, _))) if opened < closed => text,
+        (Some((closed, tag)), _) => text.get(closed + tag.len()..).unwrap_or_default(),
+        (None, _) => text,
+    }
 }
 
 /// The first fence or opening tag, with what closes it.
@@ -130,6 +141,9 @@ mod tests {
         assert_eq!(clean_final_answer("<think>try\n```py\nx\n```\nok</think>\nDone."), "Done.");
         assert_eq!(clean_final_answer("before <think>never closed"), "before");
         assert_eq!(clean_final_answer("<think>only a thought</think>"), "");
+        assert_eq!(clean_final_answer("never opened</think>\n\nanswer"), "answer");
+        let code = "In code:\n```\n</think>\n```\nit stays.";
+        assert_eq!(clean_final_answer(code), code);
     }
 
     #[test]

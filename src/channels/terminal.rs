@@ -50,6 +50,7 @@ impl Outlet for TerminalOutlet {
             code: None,
             target_gone: false,
             content_refused: false,
+            words_refused: false,
             text: "the terminal is gone".to_owned(),
         })?;
         Ok(Delivered { id: delivery.uuid.clone() })

@@ -304,8 +304,11 @@ pub struct DeliverError {
     pub code: Option<i64>,
     /// The message that was to be answered is not there any more. Nothing else is wrong.
     pub target_gone: bool,
-    /// It is refused for what it says (or nobody knows for what): other words may pass.
+    /// It is refused for how it looks or what it says (or nobody knows for what): other words may
+    /// pass.
     pub content_refused: bool,
+    /// It is refused for what it says: in no form the same words will pass.
+    pub words_refused: bool,
     /// For logs and `/why`; holds no secret and no message text.
     pub text: String,
 }

@@ -88,6 +88,7 @@ impl Outlet for Mouth {
                 code: None,
                 target_gone: false,
                 content_refused: false,
+                words_refused: false,
                 text: "no connection".to_owned(),
             });
         }

@@ -19,10 +19,18 @@ const SAID_SO: &str = "a sentence in its place says so";
 /// A refusal for good.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Refusal<'a> {
-    /// Whether it is for what the message says.
+    /// Whether it is for how the message looks or what it says.
     pub(super) for_content: bool,
+    /// Whether it is for its words, in whatever form.
+    pub(super) for_words: bool,
     /// Why.
     pub(super) reason: &'a str,
+}
+
+impl Refusal<'_> {
+    /// None was heard.
+    pub(super) const NONE: Refusal<'static> =
+        Refusal { for_content: false, for_words: false, reason: "" };
 }
 
 /// A message is refused for good: a sentence takes its place, or it is given up.
@@ -37,18 +45,24 @@ pub(super) fn refused(sending: &Sending<'_>, part: &mut Part<'_>, refusal: Refus
     let send = &mut *part.send;
     match &mut send.operation {
         // Whoever may not have the card may have its words.
-        Operation::Create { card: card @ Some(_), .. }
-        | Operation::Reply { card: card @ Some(_), .. }
+        Operation::Create { card: card @ Some(_), form, .. }
+        | Operation::Reply { card: card @ Some(_), form, .. }
             if refusal.for_content =>
         {
             *card = None;
+            *form = form.poorer().unwrap_or_default();
+            let poorer = word(*form);
             anew(send, format!("{}-{}t", sending.turn.simple(), part.number));
-            send.reason = format!("the card was refused ({}); it was sent as text", refusal.reason);
+            send.reason =
+                format!("the card was refused ({}); it was sent as {poorer}", refusal.reason);
         }
         Operation::Finalise { .. } => spoken_anew(sending, part, refusal.reason),
         // Perhaps it is the form that is not taken: every form says the same words.
         Operation::Create { form, .. } | Operation::Reply { form, .. }
-            if refusal.for_content && send.refused.is_none() && form.poorer().is_some() =>
+            if refusal.for_content
+                && !refusal.for_words
+                && send.refused.is_none()
+                && form.poorer().is_some() =>
         {
             let poorer = form.poorer().unwrap_or_default();
             let was = word(*form);

@@ -141,7 +141,7 @@ impl Gateway {
             }
             Next::LookUp(said) => {
                 let reason = in_words(&error);
-                let refusal = Refusal { for_content: error.content_refused, reason: &reason };
+                let refusal = refusal(&error, &reason);
                 Ok(self.clear_up(sending, way, part, failures, Tried { said, refusal }).await)
             }
             Next::Abandon(cause) => {
@@ -150,8 +150,7 @@ impl Gateway {
                 if cause == SendCause::GivenUp {
                     end(part.send, SendState::Abandoned, cause, format!("given up after {reason}"));
                 } else {
-                    let for_content = error.content_refused;
-                    refused(sending, part, Refusal { for_content, reason: &reason });
+                    refused(sending, part, refusal(&error, &reason));
                 }
                 Ok(None)
             }
@@ -278,8 +277,7 @@ struct Tried<'a> {
 }
 
 impl Tried<'_> {
-    const NONE: Tried<'static> =
-        Tried { said: Said::Nothing, refusal: Refusal { for_content: false, reason: "" } };
+    const NONE: Tried<'static> = Tried { said: Said::Nothing, refusal: Refusal::NONE };
 }
 
 fn after_failure(error: &DeliverError, send: &SendV1, age: Duration, failures: u32) -> Next {
@@ -305,6 +303,11 @@ fn after_failure(error: &DeliverError, send: &SendV1, age: Duration, failures: u
 
 fn is_hopeless(age: Duration, failures: u32) -> bool {
     age >= RETRY_TIME_MAX && failures >= RETRIES_MIN
+}
+
+const fn refusal<'r>(error: &DeliverError, reason: &'r str) -> Refusal<'r> {
+    let DeliverError { content_refused, words_refused, .. } = *error;
+    Refusal { for_content: content_refused, for_words: words_refused, reason }
 }
 
 fn in_words(error: &DeliverError) -> String {

@@ -36,6 +36,7 @@ fn error(disposition: Disposition, target_gone: bool) -> DeliverError {
         code: Some(7),
         target_gone,
         content_refused: false,
+        words_refused: false,
         text: "no".to_owned(),
     }
 }

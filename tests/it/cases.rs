@@ -10,6 +10,8 @@ mod links;
 #[cfg(test)]
 mod parse;
 #[cfg(test)]
+mod render;
+#[cfg(test)]
 mod send;
 #[cfg(test)]
 mod transport;

@@ -80,12 +80,15 @@ impl Demo {
         self.answer_to(&id).await
     }
 
-    /// The text of the first answer to a message.
+    /// The text of the first answer to a message, once it is complete.
     async fn answer_to(&self, id: &Value) -> String {
         let answered = async {
             loop {
                 let seen = self.seen().await;
-                if let Some(answer) = seen.iter().find(|message| message["reply_to"] == *id) {
+                let answers = |message: &&Value| {
+                    message["reply_to"] == *id && message["card"]["streaming"] != true
+                };
+                if let Some(answer) = seen.iter().find(answers) {
                     return answer["text"].as_str().unwrap().to_owned();
                 }
                 tokio::time::sleep(Duration::from_millis(20)).await;

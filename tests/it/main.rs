@@ -50,6 +50,8 @@ mod llm_script;
 #[cfg(test)]
 mod long_connection;
 #[cfg(test)]
+mod looks;
+#[cfg(test)]
 mod lookups;
 #[cfg(test)]
 mod message;

@@ -254,7 +254,7 @@ async fn a_card_that_the_platform_refuses_arrives_as_text() {
     delivered(&stage, moved(&stage, "added", "ann", &group).with_id("ev_added")).await;
     stage.verdict("ev_added", "answered").await;
     let seen = stage.sim.visible(&group);
-    assert_eq!((seen.len(), seen[0].msg_type.as_str()), (1, "text"));
+    assert_eq!((seen.len(), seen[0].msg_type.as_str()), (1, "post"));
     assert!(seen[0].text.contains(IN_GROUP), "{}", seen[0].text);
     let why = stage.why("ev_added");
     assert!(text(&why, "reason").contains("the card was refused (230099"), "{why}");

@@ -70,7 +70,7 @@ fn every_row_of_the_code_table_says_what_to_do() {
             Meaning::Slower => (retry, Certainty::NotSent),
             Meaning::InFlight => (retry, Certainty::MayHaveBeenSent),
             Meaning::Token | Meaning::App => (Disposition::Fatal, Certainty::NotSent),
-            Meaning::Gone | Meaning::Content | Meaning::Stale | Meaning::Never => {
+            Meaning::Gone | Meaning::Content | Meaning::Words | Meaning::Stale | Meaning::Never => {
                 (Disposition::Reject, Certainty::NotSent)
             }
         };

@@ -14,6 +14,7 @@ use serde_json::Value;
 use crate::base::UserId;
 use crate::envelope::{Attachment, Mention};
 
+pub(super) use card::UNTITLED;
 pub(super) use mention::Named;
 use mention::TextMentions;
 

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::api::{ApiError, Change, LarkApi};
 use super::render::{Known, elements, streamed, summary};
+use crate::base::Disposition;
 use crate::base::limit::prefix_bytes;
 use crate::envelope::{Draft, Growing};
 
@@ -52,9 +53,21 @@ pub(super) async fn finalise(
     draft: &Draft,
     known: Known<'_>,
 ) -> Result<(), ApiError> {
-    let outcome = api.update_entity(Change { growing, uuid }, &final_card(draft, known)).await;
+    let change = Change { growing, uuid };
+    unless_made(api.update_entity(change, &final_card(draft, known)).await)?;
+    // Whether the new card alone ends the growth the documents do not say.
+    let sequence = growing.sequence.saturating_add(1);
+    let (growing, uuid) = (&Growing { sequence, ..growing.clone() }, &format!("{uuid}e"));
+    match unless_made(api.let_grow(Change { growing, uuid }, false).await) {
+        // It says what it should; the platform ends its growth on its own.
+        Err(error) if error.disposition() == Disposition::Reject => Ok(()),
+        outcome => outcome,
+    }
+}
+
+/// Nothing has a greater number but the last changes themselves: an earlier try arrived.
+fn unless_made(outcome: Result<(), ApiError>) -> Result<(), ApiError> {
     match outcome {
-        // Nothing has a greater number but this change itself: an earlier try of it arrived.
         Err(error) if error.is_out_of_sequence() => Ok(()),
         outcome => outcome,
     }

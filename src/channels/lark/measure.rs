@@ -1,10 +1,13 @@
-//! What the bench of the long connection drives: frames in, answers out, without a socket.
+//! What the benches drive: the long connection's frames in, answers out, without a socket; texts in,
+//! cards out, without a platform.
 
 use std::sync::Arc;
 
 use prost::bytes::Bytes;
 
 use super::LarkBot;
+use super::api::TEXT_BYTES_MAX;
+use super::render::{Known, cost};
 use super::socket::frame::Frame;
 use super::socket::reception::Reception;
 use crate::base::Clock;
@@ -63,4 +66,19 @@ pub fn event_frame(number: u64, message_id: &str, payload: &str) -> Bytes {
 /// Reads a frame and nothing of what is in it.
 pub fn read_alone(frame: &Bytes) -> bool {
     Frame::read(frame.clone()).is_some()
+}
+
+/// The `content` member of a message that shows a text as a card.
+pub fn card_of(text: &str) -> String {
+    super::Said::Markdown(text, Known::default()).content()
+}
+
+/// How much of [`most_of_a_part`] a text takes.
+pub fn cost_of(text: &str) -> usize {
+    cost(text)
+}
+
+/// The most that one message may take.
+pub fn most_of_a_part() -> usize {
+    TEXT_BYTES_MAX
 }

@@ -6,6 +6,7 @@ use async_trait::async_trait;
 
 use super::api::{ApiError, Change, LarkApi, MessageRecord, Said, TEXT_BYTES_MAX, fits_card};
 use super::bot::{LarkBot, LarkBots};
+use super::content::UNTITLED;
 use super::forward::flatten;
 use super::growing::{finalise, grow, prepare};
 use super::render::{Known, cost};
@@ -48,6 +49,7 @@ impl Outlet for LarkOutlet {
             code: None,
             target_gone: false,
             content_refused: false,
+            words_refused: false,
             text: format!("no Lark bot named {} runs here", delivery.bot),
         })?;
         let id = carry_out(&bot, delivery).await.map_err(|error| deliver_error(&error))?;
@@ -96,7 +98,7 @@ async fn carry_out(bot: &LarkBot, delivery: &Delivery) -> Result<String, ApiErro
             grow(api, change, (draft, *only_text), known).await.map(|()| String::new())
         }
         Operation::Renew { growing } => {
-            api.reopen_entity(Change { growing, uuid }).await.map(|()| String::new())
+            api.let_grow(Change { growing, uuid }, true).await.map(|()| String::new())
         }
         Operation::Finalise { growing, draft, .. } => {
             finalise(api, (growing, uuid), draft, known).await.map(|()| String::new())
@@ -193,6 +195,7 @@ fn deliver_error(error: &ApiError) -> DeliverError {
         code: error.code(),
         target_gone: error.is_target_gone(),
         content_refused: error.is_content_refused(),
+        words_refused: error.are_words_refused(),
         text: error.to_string(),
     }
 }
@@ -254,10 +257,11 @@ fn quoted(api: &LarkApi, records: &[MessageRecord]) -> Option<Quoted> {
         message.attachments.iter().any(|attachment| attachment.kind == AttachmentKind::Forward);
     let (forwarded, left_out) =
         if is_forward { flatten(&message.id, records) } else { (Vec::new(), 0) };
+    let own = message.sender.as_deref().is_some_and(|id| api.is_own(id));
     Some(Quoted {
-        text: message.text.clone(),
+        text: words(&message.text, own),
         sender: message.sender.as_ref().map(UserId::new),
-        own: message.sender.as_deref().is_some_and(|id| api.is_own(id)),
+        own,
         is_person: message.is_person,
         tenant: message.tenant.clone(),
         attachments: Attachment::carried(&message.attachments, &message.id),
@@ -267,14 +271,23 @@ fn quoted(api: &LarkApi, records: &[MessageRecord]) -> Option<Quoted> {
 }
 
 fn looked_up(api: &LarkApi, records: Vec<MessageRecord>) -> Vec<LookedUp> {
-    let looked_up = |record: MessageRecord| LookedUp {
-        own: record.sender.as_deref().is_some_and(|id| api.is_own(id)),
-        id: record.id,
-        text: record.text,
-        parent: record.parent,
-        created_at: record.created_at,
+    let looked_up = |record: MessageRecord| {
+        let own = record.sender.as_deref().is_some_and(|id| api.is_own(id));
+        LookedUp {
+            own,
+            id: record.id,
+            text: words(&record.text, own),
+            parent: record.parent,
+            created_at: record.created_at,
+        }
     };
     records.into_iter().map(looked_up).collect()
+}
+
+/// What a message says. An own answer is no less its words for being shown as a card.
+fn words(text: &str, own: bool) -> String {
+    let bare = text.strip_prefix(UNTITLED).map(str::trim_start).filter(|_| own);
+    bare.unwrap_or(text).to_owned()
 }
 
 pub(super) fn unknown(bot: &BotName) -> LookupError {

@@ -12,6 +12,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
+use super::visible::prose;
 use super::{list, string};
 use crate::playground::limits::{
     CARD_DEPTH, CARD_ELEMENTS, CARD_ID_CHARS, CARD_MD_TABLES, Limit, MD_TABLES,
@@ -309,7 +310,8 @@ impl Checker<'_> {
         let Some(Value::String(text)) = element.get("content") else {
             return Err(refused(NOT_PARSED, "markdown has no content"));
         };
-        let tables = text.lines().filter(|line| is_table_rule(line)).count();
+        let prose = prose(text);
+        let tables = prose.lines().filter(|line| is_table_rule(line)).count();
         self.markdown_tables += tables;
         match self.author.switches.markdown_tables {
             MarkdownTables::Card => {
@@ -317,7 +319,7 @@ impl Checker<'_> {
             }
             MarkdownTables::Component => within(MD_TABLES, tables, TOO_MUCH, "card table number")?,
         }
-        for key in after_each(text, "![").filter_map(|rest| rest.split_once("](")) {
+        for key in after_each(&prose, "![").filter_map(|rest| rest.split_once("](")) {
             let key = key.1.split(')').next().unwrap_or_default();
             self.image(key)?;
         }

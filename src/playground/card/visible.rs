@@ -102,6 +102,38 @@ impl Fence {
     }
 }
 
+/// A Markdown text without its code, spans and fenced blocks: nothing in these is markup.
+pub(crate) fn prose(text: &str) -> String {
+    let mut prose = String::with_capacity(text.len());
+    let mut paragraph = String::new();
+    let mut fence: Option<Fence> = None;
+    // A blank line at the end closes the last paragraph.
+    for line in text.split_inclusive('\n').chain([""]) {
+        let opened = Fence::opened(line);
+        if fence.is_none() && opened.is_none() && !line.trim().is_empty() {
+            paragraph.push_str(line);
+            continue;
+        }
+        prose.push_str(&without_spans(&std::mem::take(&mut paragraph)));
+        fence = match fence {
+            Some(open) => Some(open).filter(|open| !open.is_closed_by(line)),
+            None => opened,
+        };
+    }
+    prose
+}
+
+fn without_spans(paragraph: &str) -> String {
+    let mut prose = String::with_capacity(paragraph.len());
+    let mut rest = paragraph;
+    while let Some((before, marks)) = rest.find('`').and_then(|at| rest.split_at_checked(at)) {
+        prose.push_str(before);
+        rest = code_span(marks).map_or("", |(_, tail)| tail);
+    }
+    prose.push_str(rest);
+    prose
+}
+
 /// What people of `world` see of a Markdown text.
 pub(crate) fn visible(text: &str, world: &World) -> String {
     Reader { world: Some(world), ..Reader::default() }.visible(text)

@@ -10,9 +10,9 @@ use axum::routing::post;
 use axum::{Json, Router};
 use larkspur::base::{BotName, Clock, Secret, SystemClock, Verdict};
 use larkspur::channels::lark::{
-    self, EventsVia, LarkBot, LarkBotSettings, LarkBots, LarkDeps, Limiter, Webhook,
+    self, EventsVia, LarkBot, LarkBotSettings, LarkBots, LarkDeps, Limiter, Look, Webhook,
 };
-use larkspur::envelope::{Arrival, Inlet, InletError, Press, PressReply, Submitted, Tone};
+use larkspur::envelope::{Arrival, Form, Inlet, InletError, Press, PressReply, Submitted, Tone};
 use larkspur::net::{HttpFactory, HttpSettings};
 use larkspur::playground::Settings;
 use larkspur::task::TaskSet;
@@ -71,6 +71,7 @@ fn verifying() -> Result<Router> {
         verification_token: Secret::new(app.verification_token),
         base_url: "http://127.0.0.1:1".to_owned(),
         events: EventsVia::Webhook,
+        look: Look { form: Form::Card, live: true },
     };
     let deps = LarkDeps {
         client: HttpFactory::new(HttpSettings::default()).client()?,

@@ -1,20 +1,10 @@
 //! Cases of the component `send`: plain sends.
 
-use std::sync::Arc;
-
-use larkspur::base::{BotName, ChatId, Clock, MessageId, Secret, SystemClock};
-use larkspur::channels::lark::{
-    EventsVia, LarkBot, LarkBotSettings, LarkBots, LarkDeps, LarkOutlet, Limiter, Look,
-};
+use larkspur::base::{BotName, ChatId, MessageId};
 use larkspur::envelope::{Channel, Delivery, Destination, Form, Operation, Outlet, Thread};
-use larkspur::net::{HttpFactory, HttpSettings};
-use larkspur::playground::{
-    AppSettings, CallRecord, Endpoint, FaultAction, FaultRule, Playground, Say,
-};
-use larkspur::task::TaskSet;
-use larkspur::telemetry::CallMeter;
-use tokio_util::sync::CancellationToken;
+use larkspur::playground::{CallRecord, Endpoint, FaultAction, FaultRule, Say};
 
+use crate::looks::outlet;
 use crate::stage::{Options, PATIENCE, Stage};
 use crate::talk::{barrier, bot_lines, text, until};
 
@@ -36,32 +26,6 @@ fn same_uuid(calls: &[CallRecord]) {
         calls.iter().all(|call| call.uuid.is_some() && call.uuid == calls[0].uuid),
         "{calls:?}"
     );
-}
-
-/// The channel's way out for the playground's app. The daemon sends nothing of its own accord yet,
-/// so sends that answer no message are handed to the outlet itself.
-fn outlet(sim: &Playground) -> LarkOutlet {
-    let app = AppSettings::default();
-    let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
-    let deps = LarkDeps {
-        client: HttpFactory::new(HttpSettings::default()).client().unwrap(),
-        limiter: Limiter::new(Arc::clone(&clock)),
-        clock,
-        tasks: TaskSet::new("test", CancellationToken::new()),
-        meter: CallMeter::default(),
-    };
-    let settings = LarkBotSettings {
-        bot: BotName::new("assistant"),
-        app_id: app.app_id,
-        app_secret: Secret::new(app.app_secret),
-        encrypt_key: Secret::new(app.encrypt_key),
-        verification_token: Secret::new(app.verification_token),
-        base_url: sim.base_url(),
-        events: EventsVia::Webhook,
-        look: Look { form: Form::Card, live: true },
-    };
-    let bot = Arc::new(LarkBot::new(settings, &deps).unwrap());
-    LarkOutlet::new(Arc::new(LarkBots::new([bot])))
 }
 
 fn create(to: &str, thread: Option<Thread>, uuid: &str) -> Delivery {

@@ -216,7 +216,7 @@ async fn p157_every_host_follows_from_the_app() {
 
     let mut found = Vec::new();
     sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut found);
-    assert_eq!(found, ["src/bots/definition.rs"]);
+    assert_eq!(found, ["src/bots/lark.rs"]);
 }
 
 /// The production sources that name a host of the platform.

@@ -45,7 +45,7 @@ impl Said<'_> {
     }
 
     /// The `content` member: JSON inside a JSON string.
-    pub(super) fn content(self) -> String {
+    pub(in crate::channels::lark) fn content(self) -> String {
         match self {
             Self::Text(text) => text_content(text),
             Self::Post(text, known) => post(text, known).to_string(),

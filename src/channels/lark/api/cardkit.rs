@@ -61,13 +61,14 @@ impl LarkApi {
         self.change_entity(Endpoint::StreamText, Method::PUT, &path, (change, body)).await
     }
 
-    /// Lets texts of an entity grow for another ten minutes.
-    pub(in crate::channels::lark) async fn reopen_entity(
+    /// Lets texts of an entity grow, for ten minutes from now, or no more.
+    pub(in crate::channels::lark) async fn let_grow(
         &self,
         change: Change<'_>,
+        grows: bool,
     ) -> Result<(), ApiError> {
         let path = ["cardkit", "v1", "cards", &change.growing.growth, "settings"];
-        let settings = json!({"config": {"streaming_mode": true}}).to_string();
+        let settings = json!({"config": {"streaming_mode": grows}}).to_string();
         let body = json!({"settings": settings});
         self.change_entity(Endpoint::EntitySettings, Method::PATCH, &path, (change, body)).await
     }

@@ -20,6 +20,8 @@ pub(super) enum Meaning {
     Content,
     /// A change that was made already, or that came after a later one.
     Stale,
+    /// What the message says is not taken, however it is written.
+    Words,
     /// This request will never succeed.
     Never,
 }
@@ -83,10 +85,10 @@ pub(super) const ROWS: [Row; 61] = [
     row(230_018, Meaning::Never, ANY),      // 5.4: forbidden by group settings
     row(230_019, Meaning::Gone, SENDS),     // 5.4: topic does not exist
     row(230_020, Meaning::Slower, ANY),     // 5.3: rate limit of the messages
-    row(230_022, Meaning::Content, ANY),      // 5.4: sensitive content
+    row(230_022, Meaning::Words, ANY),      // 5.4: sensitive content
     row(230_025, Meaning::Content, ANY),      // 5.4: too long
     row(230_027, Meaning::Never, ANY),      // 5.4: missing permission, may hold for one chat only
-    row(230_028, Meaning::Content, ANY),      // 5.4: stopped by data loss prevention
+    row(230_028, Meaning::Words, ANY),      // 5.4: stopped by data loss prevention
     row(230_029, Meaning::Never, ANY),      // 5.4: user resigned
     row(230_034, Meaning::Never, ANY),      // 5.4: receive_id invalid for its type
     row(230_035, Meaning::Never, ANY),      // 5.4: no right to send

@@ -110,7 +110,14 @@ impl ApiError {
                 Disposition::Fatal
             }
             (
-                Some(Meaning::Gone | Meaning::Content | Meaning::Stale | Meaning::Never) | None,
+                Some(
+                    Meaning::Gone
+                    | Meaning::Content
+                    | Meaning::Words
+                    | Meaning::Stale
+                    | Meaning::Never,
+                )
+                | None,
                 _,
             ) => Disposition::Reject,
         }
@@ -167,8 +174,14 @@ impl ApiError {
     /// that, too; all that is known to speak of the chat, the app or the person does not.
     pub(in crate::channels::lark) fn is_content_refused(&self) -> bool {
         let is_unknown = self.code().is_some_and(|code| !is_known(code));
-        let may_be = is_unknown || self.meaning() == Some(Meaning::Content);
+        let is_of_content = matches!(self.meaning(), Some(Meaning::Content | Meaning::Words));
+        let may_be = is_unknown || is_of_content;
         may_be && self.disposition() == Disposition::Reject && !self.is_target_gone()
+    }
+
+    /// Whether a message is refused for its words, which no other form will change.
+    pub(in crate::channels::lark) fn are_words_refused(&self) -> bool {
+        self.meaning() == Some(Meaning::Words)
     }
 
     /// Whether a later change was made, or this one itself.

@@ -15,6 +15,8 @@ const TITLE_CHARS_MAX: usize = 120;
 const DEPTH_MAX: usize = 12;
 /// At most this many pieces of text are taken.
 const PIECES_MAX: usize = 400;
+/// The first line of a card without a title.
+pub(in crate::channels::lark) const UNTITLED: &str = "[card]";
 /// What the platform says in the place of a card that it cannot flatten.
 const NOT_FLATTENED: &str = "请升级至最新版本客户端";
 
@@ -49,7 +51,7 @@ pub(super) fn render(content: &Value, named: &[Named]) -> Rendered {
         reader.read(body, 0);
     }
     let title = one_line(&title, TITLE_CHARS_MAX);
-    let head = if title.is_empty() { "[card]".to_owned() } else { format!("[card: {title}]") };
+    let head = if title.is_empty() { UNTITLED.to_owned() } else { format!("[card: {title}]") };
     let text = reader.text();
     let body = trim(&text);
     let body = body.strip_prefix(title.as_str()).map_or(body, trim);

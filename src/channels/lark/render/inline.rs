@@ -74,7 +74,7 @@ impl Pass<'_> {
             '`' => self.code(rest),
             '<' => self.angle(rest),
             '[' => self.link(rest, false),
-            '!' if rest.starts_with("![") => self.link(rest, true),
+            '!' if rest.starts_with("![") => self.link(rest, true).or_else(|| self.no_picture()),
             '@' if !is_of_a_word(before) => self.mention(rest),
             ':' if self.style == Style::Card => self.emoji(rest),
             '~' if self.style == Style::Card => self.wave(rest),
@@ -163,6 +163,15 @@ impl Pass<'_> {
             }
         }
         Some(taken)
+    }
+
+    /// What begins like a picture and is none would still be taken for one.
+    fn no_picture(&mut self) -> Option<usize> {
+        self.shown.push_str(match self.style {
+            Style::Card => "&#33;",
+            Style::Post => "!\u{200b}",
+        });
+        Some(1)
     }
 
     fn words(&mut self, label: &str, is_picture: bool) {
