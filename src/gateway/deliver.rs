@@ -56,15 +56,8 @@ impl Gateway {
                 match (&way, settled.iter().find_map(gap)) {
                     (_, Some(cause)) => leave_out(&mut send, cause),
                     (Some(way), None) => {
-                        let mut part = Part { number, of, send: &mut send, earlier: &settled };
-                        if never_came(&settled) {
-                            spoken_anew(sending, &mut part, "it never came up");
-                        }
-                        let was_last_change = is_finalise(part.send);
-                        self.settle(sending, way, &mut part).await?;
-                        if was_last_change && !is_finalise(part.send) {
-                            self.withdraw(sending, way, &settled).await;
-                        }
+                        let part = Part { number, of, send: &mut send, earlier: &settled };
+                        self.bring_out(sending, way, part).await?;
                     }
                     (None, None) => abandon_without_way(&mut send),
                 }
@@ -82,6 +75,24 @@ impl Gateway {
             settled.push(send);
         }
         Ok((closing(planned, &settled), sent))
+    }
+
+    /// Brings one send to its end, and with the last change of a growing message that message.
+    async fn bring_out(
+        &self,
+        sending: &Sending<'_>,
+        way: &Way,
+        mut part: Part<'_>,
+    ) -> Result<(), TurnError> {
+        if never_came(part.earlier) {
+            spoken_anew(sending, &mut part, "it never came up");
+        }
+        let was_last_change = is_finalise(part.send);
+        self.settle(sending, way, &mut part).await?;
+        if was_last_change && !is_finalise(part.send) {
+            self.withdraw(sending, way, part.earlier).await;
+        }
+        Ok(())
     }
 
     /// Takes back a growing message whose words stand in a message of their own. If that fails it

@@ -30,8 +30,8 @@ fn asks(stage: &Stage, chat: &str) -> String {
 }
 
 fn growing(stage: &Stage, question: &str) -> Option<SeenMessage> {
-    let answers = stage.sim.answers_to(question).into_iter();
-    answers.filter(|answer| answer.card.as_ref().is_some_and(|card| card.streaming)).last()
+    let answers = stage.sim.answers_to(question).into_iter().rev();
+    answers.into_iter().find(|answer| answer.card.as_ref().is_some_and(|card| card.streaming))
 }
 
 /// Waits until an answer is seen growing, with some of its words.

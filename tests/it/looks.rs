@@ -104,7 +104,7 @@ async fn whoever_takes_part_is_mentioned_by_name_and_nobody_else() {
     let question = stage.sim.say(&say).unwrap();
     stage.verdict(&question, "answered").await;
     let answer = stage.answers(&question).await.remove(0);
-    assert_eq!(answer.mentions, [ben.name.clone()], "{answer:#?}");
+    assert_eq!(answer.mentions, std::slice::from_ref(&ben.name), "{answer:#?}");
     assert!(!answer.mentions_all);
     let card = answer.card.unwrap().json.to_string();
     assert!(card.contains(&format!("<at id={}></at>", ben.open_id)), "{card}");
@@ -181,7 +181,7 @@ fn every_card_that_is_made_is_taken() {
         let mut destination = Destination::reply(
             bot.clone(),
             Channel::Lark,
-            chat.clone(),
+            chat,
             larkspur::base::MessageId::new("om_none"),
         );
         destination.reply_to = None;

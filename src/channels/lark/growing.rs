@@ -87,16 +87,17 @@ fn growing_card(draft: &Draft, known: Known<'_>) -> Value {
     let answer = json!({
         "tag": "markdown", "element_id": ANSWER, "content": growing_text(&draft.text, known),
     });
-    let elements = panel(draft, STEPS_MAX, known).into_iter().chain([answer]).collect();
-    card(elements, draft, true)
+    let elements: Vec<Value> = panel(draft, STEPS_MAX, known).into_iter().chain([answer]).collect();
+    card(&elements, draft, true)
 }
 
 fn final_card(draft: &Draft, known: Known<'_>) -> Value {
     let body = elements(&draft.text, known);
     let mut shown = STEPS_MAX;
     loop {
-        let elements = panel(draft, shown, known).into_iter().chain(body.clone()).collect();
-        let card = card(elements, draft, false);
+        let elements: Vec<Value> =
+            panel(draft, shown, known).into_iter().chain(body.clone()).collect();
+        let card = card(&elements, draft, false);
         // The words come first: steps are left out as far as they have no room.
         if shown == 0 || card.to_string().len() <= ENTITY_BYTES_MAX {
             return card;
@@ -105,7 +106,7 @@ fn final_card(draft: &Draft, known: Known<'_>) -> Value {
     }
 }
 
-fn card(elements: Vec<Value>, draft: &Draft, grows: bool) -> Value {
+fn card(elements: &[Value], draft: &Draft, grows: bool) -> Value {
     let words = if draft.text.trim().is_empty() { &draft.title } else { &draft.text };
     json!({
         "schema": "2.0",

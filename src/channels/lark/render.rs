@@ -1,6 +1,6 @@
 //! Markdown as the platform shows it: cards, posts, the preview of a chat.
 //!
-//! The platform's Markdown is CommonMark with tags of its own, so the source stays as it was
+//! The platform's Markdown is `CommonMark` with tags of its own, so the source stays as it was
 //! written and only what would be read otherwise is edited: tags that nobody meant, links it
 //! refuses, mentions, pictures. Tables become elements of their own. No word is ever left out.
 //! Source: protocol page, sections 5.5 and 6.
@@ -11,6 +11,7 @@ mod outline;
 mod plain;
 mod table;
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use serde_json::{Value, json};
@@ -116,7 +117,11 @@ fn slice<'t>(text: &'t str, range: &Range<usize>) -> &'t str {
 }
 
 /// Control characters that no client shows become visible, line ends are all of one kind.
-fn printable(text: &str) -> String {
+fn printable(text: &str) -> Cow<'_, str> {
+    let is_plain = |letter: char| !letter.is_control() || matches!(letter, '\n' | '\t');
+    if text.chars().all(is_plain) {
+        return Cow::Borrowed(text);
+    }
     let text = text.replace("\r\n", "\n");
     let shown = |letter: char| match letter {
         '\r' => '\n',
@@ -125,7 +130,7 @@ fn printable(text: &str) -> String {
         }
         letter => letter,
     };
-    text.chars().map(shown).collect()
+    Cow::Owned(text.chars().map(shown).collect())
 }
 
 #[cfg(test)]

@@ -2,7 +2,9 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn known() -> (Vec<(String, UserId)>, Vec<(String, String)>) {
+type Pictures = Vec<(String, String)>;
+
+fn known() -> (Vec<(String, UserId)>, Pictures) {
     let person = |name: &str, id: &str| (name.to_owned(), UserId::new(id));
     let people = vec![
         person("Ann", "ou_ann"),
@@ -181,7 +183,7 @@ fn markdown_text() -> impl Strategy<Value = String> {
         1 => line.clone().prop_map(|line| format!("> {line}\n> > {line}")),
         1 => line.clone().prop_map(|line| format!("```rust\n{line}\n```")),
         1 => line.clone().prop_map(|line| format!("- a\n\n  ```\n  {line}\n  ```")),
-        1 => line.clone().prop_map(|line| format!("<div>\n{line}\n</div>")),
+        1 => line.prop_map(|line| format!("<div>\n{line}\n</div>")),
         1 => Just("```".to_owned()),
         2 => table,
     ];

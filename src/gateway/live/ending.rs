@@ -43,7 +43,9 @@ pub(in crate::gateway) fn ending(
         (Some(text), _) => shown.text = text,
         (None, _) => {
             let mark = Say::Aside(Aside::Halted).text(locale);
-            shown.text = format!("{}\n\n{mark}", shown.text).trim_start().to_owned();
+            let gap = if shown.text.is_empty() { "" } else { "\n\n" };
+            shown.text.push_str(gap);
+            shown.text.push_str(&mark);
         }
     }
     Operation::Finalise {

@@ -48,7 +48,9 @@ impl Script {
     pub(super) fn acts(&mut self, calls: &[ToolCall]) {
         let said = in_line(&clean_growing_answer(&std::mem::take(&mut self.said)), SAID_CHARS_MAX);
         self.steps.extend(Some(said).filter(|said| !said.is_empty()));
-        calls.iter().for_each(|call| self.step(call));
+        for call in calls {
+            self.step(call);
+        }
     }
 
     fn step(&mut self, call: &ToolCall) {

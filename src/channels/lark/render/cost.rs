@@ -2,41 +2,61 @@
 
 /// The card around a text.
 const CARD_BYTES: usize = 700;
-/// What a table needs besides its cells, each of its columns, and each cell.
+/// What a table needs besides its cells, and each of its columns.
 const TABLE_BYTES: usize = 400;
 const COLUMN_BYTES: usize = 130;
-const CELL_BYTES: usize = 20;
-/// A mention in the place of an `@` and a name.
-const MENTION_BYTES: usize = 80;
-/// A character that is written as an entity, or with an invisible one behind it.
-const ENTITY_BYTES: usize = 6;
 
 /// An upper bound, in bytes as they travel in the `content` member of a request (JSON inside of a
 /// JSON string), of a card that says `text`. One pass, for it is asked again and again while a
 /// long answer is cut.
 pub(in crate::channels::lark) fn cost(text: &str) -> usize {
-    CARD_BYTES + text.split_inclusive('\n').map(line).sum::<usize>()
+    let mut bytes = CARD_BYTES;
+    let mut line = Line::default();
+    for byte in text.bytes() {
+        bytes += byte_cost(byte);
+        match byte {
+            b'|' => line.bars += 1,
+            b'-' => line.has_dash = true,
+            b'\n' => bytes += std::mem::take(&mut line).delimiter(),
+            b':' | b' ' | b'\t' | b'\r' | b'>' => {}
+            _ => line.has_words = true,
+        }
+    }
+    bytes + line.delimiter()
 }
 
-fn line(line: &str) -> usize {
-    let letters: usize = line.chars().map(letter).sum();
-    let bars = line.bytes().filter(|byte| *byte == b'|').count();
-    let is_delimiter = line.contains('-')
-        && line
-            .chars()
-            .all(|letter| matches!(letter, '|' | ':' | '-' | '>') || letter.is_whitespace());
-    letters
-        + bars * CELL_BYTES
-        + if is_delimiter { TABLE_BYTES + (bars + 1) * COLUMN_BYTES } else { 0 }
+/// What was read of a line.
+#[derive(Default)]
+struct Line {
+    bars: usize,
+    has_dash: bool,
+    has_words: bool,
 }
 
-fn letter(letter: char) -> usize {
-    match letter {
-        '"' | '\\' => 4,
-        '\n' | '\r' | '\t' => 3,
-        '@' => MENTION_BYTES,
-        '<' | '~' | ':' | '!' => ENTITY_BYTES,
-        letter if letter.is_control() => char::REPLACEMENT_CHARACTER.len_utf8(),
-        letter => letter.len_utf8(),
+impl Line {
+    /// What a table takes besides its cells, if this is the line below its head.
+    fn delimiter(self) -> usize {
+        if self.has_words || !self.has_dash {
+            return 0;
+        }
+        TABLE_BYTES + (self.bars + 1) * COLUMN_BYTES
+    }
+}
+
+/// What a byte may become.
+const fn byte_cost(byte: u8) -> usize {
+    match byte {
+        // Quotes and backslashes are escaped twice.
+        b'"' | b'\\' => 4,
+        // So are line breaks; other control characters become a replacement character.
+        0x00..=0x1f | 0x7f => 3,
+        // Those beyond ASCII begin with this byte.
+        0xc2 => 2,
+        // A mention, a cell.
+        b'@' => 80,
+        b'|' => 21,
+        // An entity.
+        b'<' | b'~' | b':' | b'!' => 6,
+        _ => 1,
     }
 }

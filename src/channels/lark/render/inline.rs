@@ -60,6 +60,13 @@ impl Pass<'_> {
         let mut rest = text;
         let mut before = '\n';
         while let Some(letter) = rest.chars().next() {
+            let plain = rest.bytes().position(begins_something).unwrap_or(rest.len());
+            if let Some((read, behind)) = rest.split_at_checked(plain).filter(|_| plain > 0) {
+                self.shown.push_str(read);
+                before = read.chars().next_back().unwrap_or(before);
+                rest = behind;
+                continue;
+            }
             let taken = self.take(rest, letter, before).max(letter.len_utf8());
             let (read, behind) = rest.split_at_checked(taken).unwrap_or((rest, ""));
             before = read.chars().next_back().unwrap_or(letter);
@@ -74,7 +81,10 @@ impl Pass<'_> {
             '`' => self.code(rest),
             '<' => self.angle(rest),
             '[' => self.link(rest, false),
-            '!' if rest.starts_with("![") => self.link(rest, true).or_else(|| self.no_picture()),
+            '!' if rest.starts_with("![") => {
+                let picture = self.link(rest, true);
+                Some(picture.unwrap_or_else(|| self.no_picture()))
+            }
             '@' if !is_of_a_word(before) => self.mention(rest),
             ':' if self.style == Style::Card => self.emoji(rest),
             '~' if self.style == Style::Card => self.wave(rest),
@@ -166,12 +176,12 @@ impl Pass<'_> {
     }
 
     /// What begins like a picture and is none would still be taken for one.
-    fn no_picture(&mut self) -> Option<usize> {
+    fn no_picture(&mut self) -> usize {
         self.shown.push_str(match self.style {
             Style::Card => "&#33;",
             Style::Post => "!\u{200b}",
         });
-        Some(1)
+        1
     }
 
     fn words(&mut self, label: &str, is_picture: bool) {
@@ -216,6 +226,11 @@ impl Pass<'_> {
         }
         Some(run)
     }
+}
+
+/// Bytes at which the platform may read something otherwise than it was meant.
+const fn begins_something(byte: u8) -> bool {
+    matches!(byte, b'\\' | b'`' | b'<' | b'[' | b'!' | b'@' | b':' | b'~')
 }
 
 fn is_of_a_word(letter: char) -> bool {
