@@ -230,6 +230,7 @@ pub(super) fn lark_settings(
             },
             live: lark.live,
         },
+        picture_hosts: lark.picture_hosts.iter().map(|host| host.to_ascii_lowercase()).collect(),
     };
     if missing.is_empty() {
         settings.check().map_err(|error: SettingsError| error.to_string())?;

@@ -42,6 +42,9 @@ pub struct LarkSection {
     /// Whether its answers can be seen while they grow.
     #[serde(default = "default_live")]
     pub live: bool,
+    /// The hosts whose pictures are shown in its answers.
+    #[serde(default)]
+    pub picture_hosts: Vec<String>,
 }
 
 const fn default_live() -> bool {

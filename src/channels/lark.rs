@@ -23,6 +23,7 @@ mod link;
 pub mod measure;
 mod outlet;
 mod people;
+mod pictures;
 mod render;
 mod settings;
 mod signature;

@@ -176,6 +176,7 @@ fn bot(clock: &Arc<dyn Clock>, tasks: &TaskSet) -> Result<LarkBot> {
         base_url: "http://127.0.0.1:1".to_owned(),
         events: EventsVia::LongConnection,
         look: Look { form: Form::Card, live: true },
+        picture_hosts: Vec::new(),
     };
     Ok(LarkBot::new(settings, &deps)?)
 }

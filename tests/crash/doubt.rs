@@ -113,7 +113,7 @@ async fn a_doubtful_send_that_is_repeated_visibly_carries_its_mark() {
     let why = stage.why(&question);
     assert!(why["reason"].as_str().unwrap().contains("in_doubt = \"resend\""), "{why}");
     let mark = Say::PossiblyRepeated.text(Locale::EnUs);
-    let again = format!("{mark}\nanswer to: is it done?");
+    let again = format!("{mark}\n\nanswer to: is it done?");
     assert_eq!(said(&stage, &chat, &question).await, ["answer to: is it done?", &again]);
 }
 

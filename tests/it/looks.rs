@@ -2,6 +2,7 @@
 //! does not take.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use larkspur::base::{BotName, ChatId, Clock, Secret, SystemClock};
 use larkspur::channels::lark::{
@@ -16,6 +17,8 @@ use larkspur::task::TaskSet;
 use larkspur::telemetry::CallMeter;
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::llm_script::{Mode, Turn};
@@ -42,6 +45,7 @@ pub(crate) fn outlet(sim: &Playground) -> LarkOutlet {
         base_url: sim.base_url(),
         events: EventsVia::Webhook,
         look: Look { form: Form::Card, live: true },
+        picture_hosts: Vec::new(),
     };
     let bot = Arc::new(LarkBot::new(settings, &deps).unwrap());
     LarkOutlet::new(Arc::new(LarkBots::new([bot])))
@@ -221,5 +225,64 @@ fn every_card_that_is_made_is_taken() {
     });
     if let Err(error) = outcome {
         panic!("{error}\n{runner}");
+    }
+}
+
+/// The smallest PNG: a signature and the head of a picture of one pixel.
+fn png() -> Vec<u8> {
+    let mut bytes = b"\x89PNG\r\n\x1a\n\x00\x00\x00\x0dIHDR".to_vec();
+    bytes.extend([0, 0, 0, 1, 0, 0, 0, 1, 8, 2, 0, 0, 0, 0x90, 0x77, 0x53, 0xde]);
+    bytes
+}
+
+/// A server that gives a picture under `/a.png`, leads elsewhere under `/moved.png`, and counts.
+async fn picture_server(asked: Arc<AtomicUsize>) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let serve = async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            asked.fetch_add(1, Ordering::SeqCst);
+            let mut request = vec![0; 4_096];
+            let read = stream.read(&mut request).await.unwrap();
+            let is_there = request[..read].starts_with(b"GET /a.png");
+            let head = if is_there {
+                format!("200 OK\r\nContent-Type: image/png\r\nContent-Length: {}", png().len())
+            } else {
+                "302 Found\r\nLocation: /a.png\r\nContent-Length: 0".to_owned()
+            };
+            let mut answer = format!("HTTP/1.1 {head}\r\nConnection: close\r\n\r\n").into_bytes();
+            answer.extend(if is_there { png() } else { Vec::new() });
+            stream.write_all(&answer).await.unwrap();
+        }
+    };
+    drop(tokio::spawn(serve));
+    address
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pictures_of_hosts_that_the_operator_names_are_shown_and_all_others_are_links() {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let host = picture_server(Arc::clone(&asked)).await;
+    let said = format!(
+        "![plan](http://{host}/a.png)\n\n![moved](http://{host}/moved.png)\n\n\
+         ![other](http://127.0.0.1:9/a.png)\n\n`![code](http://{host}/a.png)`"
+    );
+    for (hosts, fetched) in [(format!("[\"{host}\"]"), 2), ("[]".to_owned(), 0)] {
+        asked.store(0, Ordering::SeqCst);
+        let mut stage = Stage::set(Options::default()).await;
+        stage.edit_bot("[lark]", &format!("[lark]\npicture_hosts = {hosts}"));
+        stage.start(&[]).await;
+        stage.model.set_mode(Mode::script([Turn::text(&said)]));
+        let chat = stage.sim.p2p("ann").chat_id;
+        let question = stage.sim.says("ann", &chat, "show me").unwrap();
+        stage.verdict(&question, "answered").await;
+        let answer = stage.answers(&question).await.remove(0);
+        let card = answer.card.unwrap().json.to_string();
+        assert_eq!(asked.load(Ordering::SeqCst), fetched, "no redirect is followed");
+        assert_eq!(stage.sim.calls(Endpoint::UploadImage).len(), fetched / 2);
+        assert_eq!(card.contains("![plan](img_"), fetched > 0, "{card}");
+        assert!(card.contains(&format!("[moved](http://{host}/moved.png)")), "{card}");
+        assert!(card.contains("[other](http://127.0.0.1:9/a.png)"), "{card}");
+        assert_eq!(answer.msg_type, "interactive");
     }
 }

@@ -23,6 +23,7 @@ pub struct LarkBot {
     verification_token: Secret,
     buttons: ButtonKey,
     look: Look,
+    picture_hosts: Vec<String>,
     identity: Arc<Identity>,
     api: LarkApi,
     /// Where events come in by a long connection.
@@ -52,6 +53,7 @@ impl LarkBot {
             verification_token: settings.verification_token,
             buttons,
             look: settings.look,
+            picture_hosts: settings.picture_hosts,
             identity,
             api,
             link: (settings.events == EventsVia::LongConnection).then(LinkCell::default),
@@ -76,6 +78,11 @@ impl LarkBot {
     /// The client of the bot's app.
     pub fn api(&self) -> &LarkApi {
         &self.api
+    }
+
+    /// The hosts whose pictures are shown.
+    pub(super) fn picture_hosts(&self) -> &[String] {
+        &self.picture_hosts
     }
 
     /// The richest form of its texts.

@@ -9,11 +9,12 @@ use super::bot::{LarkBot, LarkBots};
 use super::content::UNTITLED;
 use super::forward::flatten;
 use super::growing::{finalise, grow, prepare};
+use super::pictures::keys;
 use super::render::{Known, cost};
 use crate::base::{BotName, ChatId, Disposition, MessageId, Timestamp, UserId};
 use crate::envelope::{
     Attachment, AttachmentKind, Card, Certainty, DeliverError, Delivered, Delivery, Destination,
-    Form, LookedUp, Lookup, LookupError, Operation, Outlet, Quoted, Reaction, Resource,
+    Draft, Form, LookedUp, Lookup, LookupError, Operation, Outlet, Quoted, Reaction, Resource,
     ResourceError,
 };
 
@@ -80,7 +81,11 @@ impl Outlet for LarkOutlet {
 
 async fn carry_out(bot: &LarkBot, delivery: &Delivery) -> Result<String, ApiError> {
     let (api, uuid) = (bot.api(), delivery.uuid.as_str());
-    let known = Known { people: &delivery.people, pictures: &[] };
+    let pictures = match shown_for_good(&delivery.operation) {
+        Some(text) => keys(bot, text).await,
+        None => Vec::new(),
+    };
+    let known = Known { people: &delivery.people, pictures: &pictures };
     let said = |text, form, card| said(bot, (text, form, card), known);
     match &delivery.operation {
         Operation::Create { destination, text, form, card } => {
@@ -113,6 +118,16 @@ async fn carry_out(bot: &LarkBot, delivery: &Delivery) -> Result<String, ApiErro
             done_or_gone(removed)
         }
         Operation::Recall { message } => done_or_gone(api.recall(message).await),
+    }
+}
+
+/// The text of a card that is to stay.
+fn shown_for_good(operation: &Operation) -> Option<&str> {
+    match operation {
+        Operation::Create { text, form: Form::Card, card: None, .. }
+        | Operation::Reply { text, form: Form::Card, card: None, .. }
+        | Operation::Finalise { draft: Draft { text, .. }, .. } => Some(text),
+        _ => None,
     }
 }
 

@@ -77,6 +77,19 @@ pub(super) fn streamed(text: &str, known: Known<'_>) -> String {
     edited(text, 0..text.len(), &outline, (Style::Card, known), MARKDOWN_TABLES_MAX)
 }
 
+/// The addresses of the pictures in a text, each once.
+pub(super) fn pictures(text: &str) -> Vec<String> {
+    let outline = Outline::of(text);
+    let mut found: Vec<String> = Vec::new();
+    for (at, _) in text.match_indices("![") {
+        let is_code = outline.code.iter().any(|code| code.contains(&at));
+        let target = text.get(at..).and_then(inline::picture).filter(|_| !is_code);
+        let target = target.filter(|url| found.iter().all(|known| known != url));
+        found.extend(target.map(str::to_owned));
+    }
+    found
+}
+
 /// A text as the Markdown of a post, which knows neither headings nor tables.
 pub(super) fn post_markdown(text: &str, known: Known<'_>) -> String {
     let text = &printable(text);

@@ -44,6 +44,8 @@ pub struct LarkBotSettings {
     pub events: EventsVia,
     /// How answers look.
     pub look: Look,
+    /// The hosts (with a port, if it is not the scheme's own) whose pictures are shown in answers.
+    pub picture_hosts: Vec<String>,
 }
 
 /// Why a bot cannot start.

@@ -48,6 +48,7 @@ pub(crate) fn settings(base_url: &str) -> LarkBotSettings {
         base_url: base_url.to_owned(),
         events: EventsVia::Webhook,
         look: Look { form: Form::Card, live: true },
+        picture_hosts: Vec::new(),
     }
 }
 

@@ -58,9 +58,9 @@ fn old_sends_are_read() {
     let operations = [
         r#"{"op":"create","destination":{"bot":"b","channel":"lark","chat":"oc_1","in_thread":false},"text":"t"}"#,
         r#"{"op":"reply","destination":{"bot":"b","channel":"lark","chat":"oc_1","reply_to":"om_1","in_thread":true},"text":"t"}"#,
-        r#"{"op":"reply","destination":{"bot":"b","channel":"lark","chat":"oc_1","reply_to":"om_1"},"text":"t","form":"post"}"#,
-        r#"{"op":"show","destination":{"bot":"b","channel":"lark","chat":"oc_1","reply_to":"om_1"},"growth":"k","lives":1}"#,
-        r#"{"op":"finalise","growing":{"growth":"k","sequence":7},"destination":{"bot":"b","channel":"lark","chat":"oc_1"},"draft":{"title":"1","steps":["s"],"text":"t"}}"#,
+        r#"{"op":"reply","destination":{"bot":"b","channel":"lark","chat":"oc_1","reply_to":"om_1","in_thread":false},"text":"t","form":"post"}"#,
+        r#"{"op":"show","destination":{"bot":"b","channel":"lark","chat":"oc_1","reply_to":"om_1","in_thread":false},"growth":"k","lives":1}"#,
+        r#"{"op":"finalise","growing":{"growth":"k","sequence":7},"destination":{"bot":"b","channel":"lark","chat":"oc_1","in_thread":false},"draft":{"title":"1","steps":["s"],"text":"t"}}"#,
         r#"{"op":"react","message":"om_1","reaction":"working"}"#,
         r#"{"op":"unreact","message":"om_1","reaction":"working","reaction_id":"r_1"}"#,
         r#"{"op":"recall","message":"om_2"}"#,

@@ -72,6 +72,7 @@ fn verifying() -> Result<Router> {
         base_url: "http://127.0.0.1:1".to_owned(),
         events: EventsVia::Webhook,
         look: Look { form: Form::Card, live: true },
+        picture_hosts: Vec::new(),
     };
     let deps = LarkDeps {
         client: HttpFactory::new(HttpSettings::default()).client()?,

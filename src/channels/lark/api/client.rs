@@ -2,6 +2,7 @@
 
 mod fetch;
 mod link;
+mod picture;
 
 use std::sync::Arc;
 

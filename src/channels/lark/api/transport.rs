@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use reqwest::Method;
-use reqwest::header::{HeaderMap, RETRY_AFTER};
+use reqwest::header::{CONTENT_TYPE, HeaderMap, RETRY_AFTER};
+use reqwest::{Method, RequestBuilder};
 use serde::Deserialize;
 use serde_json::Value;
 use url::Url;
@@ -85,6 +85,8 @@ pub enum Endpoint {
     GetChat,
     /// Downloading what a message carries.
     Resource,
+    /// Uploading a picture.
+    UploadImage,
     /// The address of the long connection.
     LinkAddress,
 }
@@ -129,6 +131,7 @@ impl Endpoint {
             Self::UserNames => "get_user_names",
             Self::GetChat => "get_chat",
             Self::Resource => "download_resource",
+            Self::UploadImage => "upload_image",
             Self::LinkAddress => "long_connection_address",
         }
     }
@@ -180,11 +183,7 @@ impl Transport {
         call: &Call<'_>,
         token: Option<&Secret>,
     ) -> Result<Value, ApiError> {
-        let mut request =
-            self.client.request(call.method.clone(), self.url(call)).timeout(self.timeout);
-        if let Some(token) = token {
-            request = request.bearer_auth(token.expose());
-        }
+        let mut request = self.request(call, token);
         if let Some(body) = &call.body {
             request = request.json(body);
         }
@@ -192,6 +191,36 @@ impl Transport {
             // As the official clients ask.
             request = request.header("locale", "zh");
         }
+        self.carry_out(call, request).await
+    }
+
+    /// Carries out a call with a body of another type than JSON.
+    pub(super) async fn upload(
+        &self,
+        call: &Call<'_>,
+        token: &Secret,
+        (content_type, body): (&str, Vec<u8>),
+    ) -> Result<Value, ApiError> {
+        let request = self.request(call, Some(token));
+        let request = request.header(CONTENT_TYPE, content_type).body(body);
+        self.carry_out(call, request).await
+    }
+
+    /// For what is fetched from elsewhere.
+    pub(super) fn client(&self) -> &reqwest::Client {
+        &self.client
+    }
+
+    fn request(&self, call: &Call<'_>, token: Option<&Secret>) -> RequestBuilder {
+        let request =
+            self.client.request(call.method.clone(), self.url(call)).timeout(self.timeout);
+        match token {
+            Some(token) => request.bearer_auth(token.expose()),
+            None => request,
+        }
+    }
+
+    async fn carry_out(&self, call: &Call<'_>, request: RequestBuilder) -> Result<Value, ApiError> {
         let failed = |status: Option<u16>, error: NetError| ApiError {
             endpoint: call.endpoint,
             status,

@@ -297,6 +297,13 @@ fn target(text: &str) -> Option<(&str, usize)> {
     None
 }
 
+/// Where the picture at the beginning of a text is.
+pub(super) fn picture(text: &str) -> Option<&str> {
+    let behind = text.strip_prefix("![")?;
+    let label = label(behind)?;
+    target(behind.get(label.len() + 1..)?.strip_prefix('(')?).map(|(target, _)| target)
+}
+
 fn without_marks(label: &str) -> String {
     label.replace(['[', ']', '<', '>', '\n'], "")
 }
