@@ -186,7 +186,7 @@ impl Gateway {
     }
 
     /// Whether some try may have arrived so long ago that repeating it could show it twice.
-    fn is_past_the_uuid(&self, send: &SendV1) -> bool {
+    pub(super) fn is_past_the_uuid(&self, send: &SendV1) -> bool {
         let now = self.shared.clock.now();
         send.doubtful
             && makes_message(send)

@@ -89,8 +89,8 @@ async fn an_answer_grows_in_one_message_and_is_whole_at_the_end() {
 
 /// The end may come at any time. What leaves a second apart may arrive a little closer.
 fn assert_changes_at_most_every_second(states: &[SeenState]) {
-    let growing: Vec<u64> =
-        states.iter().filter(|state| state.streaming).map(|state| state.at_ms).collect();
+    let grows = |state: &&SeenState| state.streaming && state.text != SLOW;
+    let growing: Vec<u64> = states.iter().filter(grows).map(|state| state.at_ms).collect();
     for pair in growing.windows(2) {
         assert!(pair[1] - pair[0] >= 700, "{growing:?}");
     }
@@ -289,4 +289,26 @@ async fn a_bot_that_is_removed_in_mid_answer_says_why_it_fell_silent() {
     stage.verdict(&question, "failed").await;
     let why = stage.why(&question);
     assert!(text(&why, "reason").contains("230002"), "{why}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_that_may_stand_there_since_an_hour_is_looked_for_and_completed() {
+    for (point, arrived) in [("live.after_show", 1), ("live.before_show", 0)] {
+        let mut stage = Stage::set(Options::default()).await;
+        stage.start(&[("LARKSPUR_FAULT", point)]).await;
+        stage.model.set_mode(Mode::script([Turn::text(SLOW), Turn::text(SLOW)]));
+        stage.model.set_chunk_pause(PAUSE);
+        let chat = stage.sim.p2p("ann").chat_id;
+        let question = asks(&stage, &chat);
+        assert!(stage.ended(PATIENCE).await.is_some(), "{point} was never reached");
+        assert_eq!(stage.sim.answers_to(&question).len(), arrived, "{point}");
+        // The platform has forgotten the key of the send by then.
+        let hour = Duration::from_secs(3_700);
+        stage.sim.advance(hour);
+        let offset = hour.as_millis().to_string();
+        stage.start(&[("LARKSPUR_CLOCK_OFFSET_MS", &offset)]).await;
+        let answer = the_answer(&stage, &question).await;
+        assert_eq!(answer.text, SLOW, "{point}");
+        assert_eq!(bot_lines(&stage, &chat), [SLOW], "{point}");
+    }
 }

@@ -129,6 +129,10 @@ impl Writer {
             }
             SendState::Planned | SendState::InFlight => {
                 send.doubtful |= send.state == SendState::InFlight;
+                if self.gateway.is_past_the_uuid(&send) {
+                    // It is looked up when the turn ends; sent again it might stand there twice.
+                    return Ok(false);
+                }
                 self.put(&send).await?;
                 self.unsent = Some(send);
             }

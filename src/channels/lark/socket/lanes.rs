@@ -2,6 +2,8 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
 
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
@@ -9,7 +11,20 @@ use futures_util::{FutureExt, StreamExt};
 
 use crate::base::ChatId;
 
-type Running<T> = BoxFuture<'static, (Option<ChatId>, T)>;
+/// Work on its way, and the chat that it is about.
+struct Running<T> {
+    chat: Option<ChatId>,
+    work: BoxFuture<'static, T>,
+}
+
+impl<T> Future for Running<T> {
+    type Output = (Option<ChatId>, T);
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let done = self.work.as_mut().poll(context);
+        done.map(|done| (self.chat.take(), done))
+    }
+}
 
 /// What is worked on, and what waits for its predecessor in the same chat.
 pub(super) struct Lanes<T> {
@@ -62,7 +77,7 @@ impl<T: Send + 'static> Lanes<T> {
     }
 
     fn run(&mut self, chat: Option<ChatId>, work: BoxFuture<'static, T>) {
-        self.running.push(work.map(|done| (chat, done)).boxed());
+        self.running.push(Running { chat, work });
     }
 }
 
