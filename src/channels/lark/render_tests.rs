@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::base::{Clock, SystemClock};
 
 type Pictures = Vec<(String, String)>;
 
@@ -143,6 +144,34 @@ fn the_preview_has_the_words_without_the_markup() {
     let text = "## **Deploying**\n\n```sh\nmake\n```\nSee [the page](https://x) <at id=all>";
     assert_eq!(summary(text, 80), "Deploying make See the page <\u{200b}at id=all>");
     assert_eq!(summary("状态".repeat(50).as_str(), 10).chars().count(), 10);
+}
+
+#[test]
+fn no_text_takes_more_than_its_length_should_cost() {
+    // In tests the stack of a thread is two megabytes, as it is in the daemon.
+    let units = [
+        "[", "`", "![", "@", "<", "> ", "|", "- ", "a|b\n", "[](", "[a](", "`` ` ", "\\", "![[",
+        "**", "~", "    - ", "|-", ":a", "](", "1. ", "<a ", "```\n", "_a_ ", "&#", "[a]", "> - ",
+    ];
+    for unit in units {
+        let text = format!("| a |\n|---|\n\n{}\n| x | y |\n", unit.repeat(30_000 / unit.len()));
+        let (people, pictures) = known();
+        let known = Known { people: &people, pictures: &pictures };
+        let clock = SystemClock::default();
+        let began = clock.now();
+        let cost_is_kept = {
+            let card = json!({"body": {"elements": elements(&text, known)}}).to_string();
+            Value::from(card).to_string().len() <= cost(&text)
+        };
+        assert!(cost_is_kept, "{unit}");
+        assert_eq!(letters(&streamed(&text, known)), letters(&text), "{unit}");
+        assert_eq!(letters(&post_markdown(&text, known)), letters(&text), "{unit}");
+        drop(super::pictures(&text));
+        drop(summary(&text, 80));
+        // Only what grows with the square of the length takes seconds.
+        let taken = clock.now().since(began);
+        assert!(taken.as_secs() < 20, "{unit}: {taken:?}");
+    }
 }
 
 /// Markdown of every kind, finished or not.

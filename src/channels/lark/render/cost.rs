@@ -11,8 +11,7 @@ const COLUMN_BYTES: usize = 130;
 /// long answer is cut.
 pub(in crate::channels::lark) fn cost(text: &str) -> usize {
     // Looked up for each byte, which is quicker than asking.
-    let costs: [usize; 256] =
-        std::array::from_fn(|byte| u8::try_from(byte).map_or(0, |byte| byte_cost(byte)));
+    let costs: [usize; 256] = std::array::from_fn(|byte| u8::try_from(byte).map_or(0, byte_cost));
     let mut bytes = CARD_BYTES;
     let mut line = Line::default();
     for byte in text.bytes() {

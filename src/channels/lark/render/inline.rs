@@ -4,7 +4,9 @@ use super::{Known, neutralise};
 use crate::base::UserId;
 
 /// The longest label of a link, in bytes: what is longer is no link.
-const LABEL_BYTES_MAX: usize = 1_000;
+const LABEL_BYTES_MAX: usize = 500;
+/// The longest address of a link, in bytes.
+const TARGET_BYTES_MAX: usize = 2_048;
 /// What a picture without words is called.
 const PICTURE: &str = "image";
 /// The schemes of addresses that the platform takes.
@@ -280,7 +282,7 @@ fn label(text: &str) -> Option<&str> {
 /// shown by the platform.
 fn target(text: &str) -> Option<(&str, usize)> {
     let mut depth = 0_usize;
-    for (at, letter) in text.char_indices() {
+    for (at, letter) in text.char_indices().take_while(|(at, _)| *at <= TARGET_BYTES_MAX) {
         match letter {
             '(' => depth += 1,
             ')' if depth == 0 => {

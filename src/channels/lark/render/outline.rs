@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use comrak::nodes::{AstNode, NodeValue};
+use comrak::nodes::NodeValue;
 use comrak::{Arena, Options, parse_document};
 
 /// A table by its place.
@@ -34,25 +34,20 @@ impl Outline {
         let arena = Arena::new();
         let root = parse_document(&arena, text, &options);
         let lines = Lines::of(text);
-        for node in root.children() {
-            outline.read(node, &lines, false);
+        // A loop and no recursion: quotes can be nested as deep as a text is long.
+        for node in root.descendants() {
+            let data = node.data.borrow();
+            let range = || lines.range(data.sourcepos.start.line, data.sourcepos.end.line);
+            match &data.value {
+                NodeValue::CodeBlock(_) => outline.code.push(range()),
+                NodeValue::Table(_) => {
+                    let is_nested = node.parent().is_none_or(|parent| !parent.same_node(root));
+                    outline.tables.push(Table { range: range(), is_nested });
+                }
+                _ => {}
+            }
         }
         outline
-    }
-
-    fn read<'a>(&mut self, node: &'a AstNode<'a>, lines: &Lines, is_nested: bool) {
-        let data = node.data.borrow();
-        let range = || lines.range(data.sourcepos.start.line, data.sourcepos.end.line);
-        match &data.value {
-            NodeValue::CodeBlock(_) => self.code.push(range()),
-            NodeValue::Table(_) => self.tables.push(Table { range: range(), is_nested }),
-            value if value.block() => {
-                for child in node.children() {
-                    self.read(child, lines, true);
-                }
-            }
-            _ => {}
-        }
     }
 
     /// Code (`true`) and tables within a part of the text, in order.
