@@ -255,7 +255,7 @@ async fn picture_server(asked: Arc<AtomicUsize>) -> String {
             stream.write_all(&answer).await.unwrap();
         }
     };
-    drop(tokio::spawn(serve));
+    TaskSet::new("test", CancellationToken::new()).spawn("pictures", serve);
     address
 }
 
