@@ -41,7 +41,10 @@ pub(super) fn element(source: &str, known: Known<'_>) -> Option<Value> {
 
 /// A head's words: it is shown as it is written.
 fn bare(head: &str) -> String {
-    head.replace("\\|", "|").replace("**", "").replace('`', "")
+    let text = head.replace("\\|", "|").replace("**", "").replace('`', "");
+    // A head is no Markdown, so an entity would be read as it stands. What follows `<` without any
+    // room is no tag, whatever the platform looks for in it.
+    text.replace('<', "<\u{200b}")
 }
 
 /// The cells of a row: parted by bars that are neither escaped nor in code.
