@@ -30,4 +30,5 @@ if [ ! -d "$folder/node_modules/playwright-core" ]; then
 fi
 
 LARKSPUR="$PWD/$program" CHROMIUM="$chromium" MODULES="$folder" PICTURES="$folder/pictures" \
-    node --test --test-reporter=spec tests/browser/demo.test.mjs
+    node --test --test-concurrency=1 --test-reporter=spec tests/browser/demo.test.mjs \
+    tests/browser/live.test.mjs
