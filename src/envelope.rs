@@ -23,7 +23,6 @@ pub use draft::{Draft, Growing};
 pub use failures::{FailedPage, FailedTurn, Failures, ReplayError, Replayed};
 pub use jobs::{JobLine, Jobs};
 pub use link::{Link, LinkState, Links};
-pub(crate) use message::METADATA_TENANT;
 pub use message::{
     AgentMessage, Attachment, AttachmentKind, Channel, Exchange, Mention, Part, Sender, SenderKind,
     Session, Speaker,

@@ -49,17 +49,8 @@ impl TaskSet {
 
     /// Starts a task. It runs to its own end: a task that should stop early watches
     /// [`TaskSet::cancellation`].
-    #[expect(clippy::disallowed_methods, reason = "the one place that spawns")]
     pub fn spawn(&self, name: &'static str, future: impl Future<Output = ()> + Send + 'static) {
-        // Not below the span of whoever spawns: a log line names its task, not its ancestors.
-        let span = tracing::info_span!(parent: None, "task", owner = self.owner, task = name);
-        let owner = self.owner;
-        let work = async move {
-            if AssertUnwindSafe(future).catch_unwind().await.is_err() {
-                Event::TaskPanicked { owner, name }.emit();
-            }
-        };
-        drop(tokio::spawn(self.tracker.track_future(work.instrument(span))));
+        spawn(&self.tracker, self.owner, name, future);
     }
 
     /// Runs work within the caller, but to its end: if the caller goes away in the middle, the
@@ -71,16 +62,17 @@ impl TaskSet {
         &self,
         name: &'static str,
         work: impl Future<Output = T> + Send + 'static,
-    ) -> impl Future<Output = Option<T>> + Send + 'static {
+    ) -> ToTheEnd<T> {
         let owner = self.owner;
-        let work = self.tracker.track_future(async move {
-            let done = AssertUnwindSafe(work).catch_unwind().await;
+        // No `async` block: it would hold the work twice, before it is waited for and after.
+        let work = AssertUnwindSafe(work).catch_unwind().map(move |done| {
             if done.is_err() {
                 Event::TaskPanicked { owner, name }.emit();
             }
             done.ok()
         });
-        ToTheEnd { tasks: self.clone(), name, work: Some(Box::pin(work)) }
+        let work = self.tracker.track_future(work);
+        ToTheEnd { tracker: self.tracker.clone(), owner, name, work: Some(Box::pin(work)) }
     }
 
     /// Runs blocking work on a thread meant for it and returns its result; `None` if it panicked.
@@ -107,12 +99,37 @@ impl TaskSet {
     }
 }
 
-/// Work that outlives whoever waits for it.
-struct ToTheEnd<T: Send + 'static> {
-    tasks: TaskSet,
+#[expect(clippy::disallowed_methods, reason = "the one place that spawns")]
+fn spawn(
+    tracker: &TaskTracker,
+    owner: &'static str,
+    name: &'static str,
+    future: impl Future<Output = ()> + Send + 'static,
+) {
+    // Not below the span of whoever spawns: a log line names its task, not its ancestors.
+    let span = tracing::info_span!(parent: None, "task", owner, task = name);
+    let work = async move {
+        if AssertUnwindSafe(future).catch_unwind().await.is_err() {
+            Event::TaskPanicked { owner, name }.emit();
+        }
+    };
+    drop(tokio::spawn(tracker.track_future(work.instrument(span))));
+}
+
+/// Work that outlives whoever waits for it, as [`TaskSet::to_the_end`] makes it.
+#[must_use = "it begins when it is waited for"]
+pub struct ToTheEnd<T: Send + 'static> {
+    tracker: TaskTracker,
+    owner: &'static str,
     name: &'static str,
     /// `None` once it is done.
     work: Option<BoxFuture<'static, Option<T>>>,
+}
+
+impl<T: Send + 'static> std::fmt::Debug for ToTheEnd<T> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("ToTheEnd").field("name", &self.name).finish_non_exhaustive()
+    }
 }
 
 impl<T: Send + 'static> Future for ToTheEnd<T> {
@@ -134,7 +151,7 @@ impl<T: Send + 'static> Drop for ToTheEnd<T> {
         if let Some(work) = self.work.take()
             && Handle::try_current().is_ok()
         {
-            self.tasks.spawn(self.name, async move { drop(work.await) });
+            spawn(&self.tracker, self.owner, self.name, async move { drop(work.await) });
         }
     }
 }

@@ -217,6 +217,13 @@ pub struct AgentMessage {
     /// The message that this one quotes or replies to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quotes: Option<MessageId>,
+    /// The organisation that the bot belongs to, where the channel tells it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tenant: Option<String>,
+    /// Whether it was said in a private chat of a platform, where nobody adds a bot: people meet it
+    /// by their first message.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_private: bool,
     /// What only some readers know: the explicit preset, the language, channel details.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub metadata: BTreeMap<String, Value>,
@@ -228,12 +235,8 @@ pub struct AgentMessage {
 
 /// The metadata key that names a preset explicitly.
 pub(crate) const METADATA_PRESET: &str = "preset";
-/// The metadata key of the organisation that the bot belongs to, as the channel names it.
-pub(crate) const METADATA_TENANT: &str = "tenant";
 /// The metadata key of questions that stood on a button.
 const METADATA_PRESSED: &str = "pressed";
-/// The metadata key of messages from a private chat.
-const METADATA_PRIVATE: &str = "private";
 
 impl AgentMessage {
     fn new(
@@ -243,17 +246,19 @@ impl AgentMessage {
         sender: Sender,
         destination: Destination,
     ) -> Self {
-        let session = SessionKey::new(format!("{}/{}", destination.bot, destination.chat));
+        let session = [destination.bot.as_str(), destination.chat.as_str()].join("/");
         Self {
             id,
             content: content.into(),
             channel,
-            session: Session { id: session, history: Vec::new() },
+            session: Session { id: SessionKey::new(session), history: Vec::new() },
             sender,
             parts: Vec::new(),
             attachments: Vec::new(),
             mentions: Vec::new(),
             quotes: None,
+            tenant: None,
+            is_private: false,
             metadata: BTreeMap::new(),
             timestamp: Timestamp::default(),
             reply_fn: ReplyFn::to(destination),
@@ -349,6 +354,8 @@ impl AgentMessage {
             attachments: Vec::new(),
             mentions: Vec::new(),
             quotes: None,
+            tenant: parent.tenant.clone(),
+            is_private: parent.is_private,
             metadata: parent.metadata.clone(),
             timestamp: parent.timestamp,
             reply_fn: parent.reply_fn.clone(),
@@ -378,16 +385,10 @@ impl AgentMessage {
         self.metadata.contains_key(METADATA_PRESSED)
     }
 
-    /// Whether it was said in a private chat of a platform, where nobody adds a bot: people meet
-    /// it by their first message.
-    pub fn is_private(&self) -> bool {
-        self.metadata.contains_key(METADATA_PRIVATE)
-    }
-
     /// Says that it was said in a private chat of a platform.
     #[must_use]
     pub fn in_private(mut self) -> Self {
-        self.metadata.insert(METADATA_PRIVATE.to_owned(), Value::from(true));
+        self.is_private = true;
         self
     }
 

@@ -95,7 +95,7 @@ impl Attention {
                 self.bot_turns.put(place(message), turns + 1);
             }
             SenderKind::User | SenderKind::System => {
-                if !message.is_private() {
+                if !message.is_private {
                     self.talks.put(talk(message), now);
                 }
             }

@@ -70,7 +70,7 @@ pub(super) fn stamped(card: Card, turn: TurnId, row: &InboxV1) -> Card {
         return card;
     }
     let chat = row.message.reply_fn.destination().chat.clone();
-    let chat_kind = if row.message.is_private() { ChatKind::Private } else { ChatKind::Group };
+    let chat_kind = if row.message.is_private { ChatKind::Private } else { ChatKind::Group };
     let stamp = CardStamp { id: turn.simple(), chat, chat_kind, at: row.accepted_at };
     Card { stamp: Some(stamp), ..card }
 }

@@ -172,7 +172,7 @@ impl Gateway {
     /// What the model is told before the question: what was said beside it, and that it is late.
     async fn context_for(&self, bot: &BotRuntime, job: &Job) -> Vec<String> {
         let mut context = Vec::new();
-        if !job.row.message.is_private() {
+        if !job.row.message.is_private {
             context.extend(self.context_of(bot, &job.row.message).await);
         }
         context.extend(lateness(&job.row, &bot.rules.stale).map(|late| {

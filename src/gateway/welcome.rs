@@ -134,7 +134,7 @@ impl Gateway {
         if !bot.welcome || self.shared.unowed.contains(&key) {
             return Ok(());
         }
-        let is_private = message.is_private();
+        let is_private = message.is_private;
         let _guard = self.shared.welcoming.lock().await;
         let record = WelcomedV1::load(self.shared.store.as_ref(), &key).await?;
         if record.map_or(is_private, |welcomed| welcomed.owed) {

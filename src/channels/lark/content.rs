@@ -9,6 +9,9 @@ mod mention;
 mod other;
 mod post;
 
+use std::borrow::Cow;
+
+use serde::Deserialize;
 use serde_json::Value;
 
 use crate::base::UserId;
@@ -42,9 +45,16 @@ pub(super) fn render(
     named: &[Named],
     own: Option<&UserId>,
 ) -> Rendered {
+    if message_type == "text"
+        && content.starts_with('{')
+        && let Ok(content) = serde_json::from_str::<TextContent<'_>>(content)
+    {
+        // What comes most often does not become a tree.
+        return finish(text_message(&content.text, named, own), named, own);
+    }
     let parsed: Option<Value> = serde_json::from_str(content).ok();
     let parsed = parsed.as_ref().filter(|value| value.is_object());
-    let mut rendered = match (message_type, parsed) {
+    let rendered = match (message_type, parsed) {
         ("text", Some(object)) => {
             let text = object.get("text").and_then(Value::as_str).unwrap_or("");
             text_message(text, named, own)
@@ -55,6 +65,17 @@ pub(super) fn render(
         ("interactive", Some(object)) => card::render(object, named),
         (kind, object) => other::render(kind, object.unwrap_or(&Value::Null)),
     };
+    finish(rendered, named, own)
+}
+
+/// A text message's content, as it should be.
+#[derive(Deserialize)]
+struct TextContent<'a> {
+    #[serde(borrow)]
+    text: Cow<'a, str>,
+}
+
+fn finish(mut rendered: Rendered, named: &[Named], own: Option<&UserId>) -> Rendered {
     rendered.mentions_bot |= named.iter().any(|named| named.is(own));
     rendered.mentions_all |= named.iter().any(|named| named.everybody);
     rendered.mentions = named
@@ -63,7 +84,10 @@ pub(super) fn render(
         .map(Named::mention)
         .collect();
     // No person types it, and what is behind it may be hidden from whoever reads on.
-    rendered.text = trim(&rendered.text).replace('\0', "");
+    let text = trim(&rendered.text);
+    if text.len() < rendered.text.len() || text.contains('\0') {
+        rendered.text = text.replace('\0', "");
+    }
     rendered
 }
 

@@ -57,13 +57,13 @@ pub(super) struct Circumstances<'a> {
 /// Decodes an event. Never waits.
 pub(super) fn decode(
     bot: &LarkBot,
-    opened: Opened,
+    opened: Opened<'_>,
     circumstances: Circumstances<'_>,
 ) -> Result<Work, NotTaken> {
     let own = bot.identity().open_id();
     let receiver = Receiver { bot: bot.name(), app_id: bot.app_id(), own: own.as_ref() };
     if opened.is_press() && !circumstances.is_stale {
-        let press = event::decode_press(opened, receiver, circumstances.refresh_token);
+        let press = event::decode_press(&opened, receiver, circumstances.refresh_token);
         let press = buttons::judged(press, bot.buttons(), circumstances.now);
         return Ok(Work::Press(Box::new(press), bot.buttons().clone()));
     }
@@ -107,14 +107,15 @@ pub(super) async fn carry_out(
             Err(InletError::Draining) => Err(NotTaken::Draining),
             Err(InletError::UnknownBot(_)) => Err(NotTaken::UnknownBot),
         },
-        // Answered whatever happens: anything but a success in time is shown as an error, and the
-        // platform does not ask again. `{}` leaves the card as it is.
-        Work::Press(press, key) => {
-            let takes_card = press.takes_card;
-            let answer = tokio::time::timeout(PRESS_PATIENCE, inlet.press(*press)).await;
-            let reply = answer
-                .map_or_else(|_late| json!({}), |reply| buttons::answer(&reply, takes_card, &key));
-            Ok(Some(reply))
-        }
+        // In a box, so that events do not carry the room for a press around.
+        Work::Press(press, key) => Ok(Some(Box::pin(answer_press(inlet, press, key)).await)),
     }
+}
+
+/// Answers whatever happens: anything but a success in time is shown as an error, and the platform
+/// does not ask again. `{}` leaves the card as it is.
+async fn answer_press(inlet: Arc<dyn Inlet>, press: Box<Press>, key: ButtonKey) -> Value {
+    let takes_card = press.takes_card;
+    let answer = tokio::time::timeout(PRESS_PATIENCE, inlet.press(*press)).await;
+    answer.map_or_else(|_late| json!({}), |reply| buttons::answer(&reply, takes_card, &key))
 }

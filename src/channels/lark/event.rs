@@ -53,7 +53,7 @@ pub(super) enum DecodeError {
 }
 
 /// Decodes an opened event.
-pub(super) fn decode(opened: Opened, receiver: Receiver<'_>) -> Result<Arrival, DecodeError> {
+pub(super) fn decode(opened: Opened<'_>, receiver: Receiver<'_>) -> Result<Arrival, DecodeError> {
     if opened.head.event_type.as_deref() == Some(TYPE_MESSAGE) {
         decode_message(opened, receiver)
     } else {
@@ -63,7 +63,10 @@ pub(super) fn decode(opened: Opened, receiver: Receiver<'_>) -> Result<Arrival, 
 }
 
 /// The note about an event that came too late to act on. It never depends on the bot's identity.
-pub(super) fn decode_stale(opened: Opened, receiver: Receiver<'_>) -> Result<Arrival, DecodeError> {
+pub(super) fn decode_stale(
+    opened: Opened<'_>,
+    receiver: Receiver<'_>,
+) -> Result<Arrival, DecodeError> {
     if opened.head.event_type.as_deref() == Some(TYPE_MESSAGE) {
         message::note(opened, receiver.bot, Verdict::Stale).map(Arrival::Notice)
     } else {
@@ -71,7 +74,7 @@ pub(super) fn decode_stale(opened: Opened, receiver: Receiver<'_>) -> Result<Arr
     }
 }
 
-fn notice(opened: &Opened, bot: &BotName, verdict: Verdict) -> Notice {
+fn notice(opened: &Opened<'_>, bot: &BotName, verdict: Verdict) -> Notice {
     let head = &opened.head;
     let event_type = head.event_type.as_deref().unwrap_or_default();
     let message = opened.message_concerned();

@@ -249,7 +249,8 @@ fn what_somebody_acts_on_is_told_and_nothing_else_is() {
 fn a_stale_event_brings_no_news() {
     let bot = BotName::new("assistant");
     let receiver = Receiver { bot: &bot, app_id: APP, own: None };
-    let opened = Opened::parse(event_file("086_chat_disbanded.json").as_bytes()).unwrap();
+    let body = event_file("086_chat_disbanded.json");
+    let opened = Opened::parse(body.as_bytes()).unwrap();
     let Ok(Arrival::Notice(notice)) = decode_stale(opened, receiver) else {
         panic!("not a notice");
     };
@@ -276,7 +277,8 @@ fn redeliveries_share_a_key_and_other_messages_do_not() {
 
 #[test]
 fn a_message_of_two_bots_has_two_keys() {
-    let opened = || Opened::parse(event_file("001_text_p2p.json").as_bytes()).unwrap();
+    let body = event_file("001_text_p2p.json");
+    let opened = || Opened::parse(body.as_bytes()).unwrap();
     let keys = |name: &str| {
         let bot = BotName::new(name);
         let receiver = Receiver { bot: &bot, app_id: APP, own: None };
@@ -407,7 +409,8 @@ fn a_message_that_tells_no_time_is_known_again_under_a_new_event() {
 fn a_stale_message_is_noted_under_its_own_key() {
     let bot = BotName::new("assistant");
     let receiver = Receiver { bot: &bot, app_id: APP, own: None };
-    let opened = Opened::parse(event_file("002_text_group_at_bot.json").as_bytes()).unwrap();
+    let body = event_file("002_text_group_at_bot.json");
+    let opened = Opened::parse(body.as_bytes()).unwrap();
     let Ok(Arrival::Notice(notice)) = decode_stale(opened, receiver) else {
         panic!("not a notice");
     };
@@ -428,6 +431,25 @@ fn attachments_carry_the_platforms_keys() {
 }
 
 #[test]
+fn an_event_reads_the_same_in_one_go_and_step_by_step() {
+    let mut compared = 0;
+    for entry in index() {
+        let file = entry["file"].as_str().unwrap();
+        let body = event_file(file);
+        let Ok(Value::Object(mut members)) = serde_json::from_str(&body) else { continue };
+        if !members.contains_key("header") || members.contains_key("type") {
+            continue;
+        }
+        compared += 1;
+        members.insert("type".to_owned(), "event_callback".into());
+        let beside = Value::Object(members).to_string();
+        let decoded = |body: &str| format!("{:?}", decode_body(body, Some(OWN)));
+        assert_eq!(decoded(&body), decoded(&beside), "{file}");
+    }
+    assert!(compared > TEXTS.len(), "{compared}");
+}
+
+#[test]
 fn no_damaged_event_makes_the_decoder_panic() {
     let mut mutator = Mutator::seeded("damaged events");
     let mut understood = 0;
@@ -439,7 +461,7 @@ fn no_damaged_event_makes_the_decoder_panic() {
             let (bot, own) = (BotName::new("assistant"), UserId::new(OWN));
             let receiver = Receiver { bot: &bot, app_id: APP, own: Some(&own) };
             if opened.is_press() {
-                decode_press(opened, receiver, None);
+                decode_press(&opened, receiver, None);
                 continue;
             }
             understood += usize::from(decode(opened, receiver).is_ok());

@@ -220,7 +220,7 @@ async fn a_pong_changes_the_interval_at_once() {
     let mut peer = bench.accept().await;
     peer.ping().await;
     let mut pong = Frame::ping(SERVICE);
-    pong.headers[0].value = "pong".to_owned();
+    pong.headers[0].value = "pong".into();
     pong.payload = Some(quick().to_string().into());
     peer.send(&pong).await;
     peer.message("om_1", "oc_1").await;
@@ -309,7 +309,7 @@ async fn the_end_of_the_daemon_answers_what_was_taken_and_says_goodbye() {
 async fn p012_a_used_up_budget_of_reconnects_ends_nothing() {
     let (mut bench, mut peer) = Bench::connected("assistant").await;
     let mut pong = Frame::ping(SERVICE);
-    pong.headers[0].value = "pong".to_owned();
+    pong.headers[0].value = "pong".into();
     let mut config = quick();
     config["ReconnectCount"] = json!(1);
     pong.payload = Some(config.to_string().into());

@@ -96,7 +96,8 @@ impl Webhook {
         let body = read_body(body, self.body_bytes_max).await?;
         require_json(&parts.headers)?;
         let now = self.clock.now();
-        match admission::admit(&bot, &parts.headers, &body, now)? {
+        let received = admission::receive(&bot, &parts.headers, &body)?;
+        match admission::admit(&bot, &received, now)? {
             Admitted::Handshake { challenge } => {
                 Ok(Json(json!({ "challenge": challenge })).into_response())
             }
@@ -116,7 +117,7 @@ impl Webhook {
     async fn dispatch(
         &self,
         bot: &LarkBot,
-        opened: Opened,
+        opened: Opened<'_>,
         circumstances: Circumstances<'_>,
     ) -> Result<Response, Refusal> {
         let work = dispatch::decode(bot, opened, circumstances)?;

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use super::Beside;
 use crate::base::{AboutFiles, Locale, Say, UserId, limit};
 use crate::envelope::{
-    AgentMessage, Attachment, AttachmentKind, Context, ContextKind, Forwarded, METADATA_TENANT,
-    Mention, Quoted, ResourceError, Trust,
+    AgentMessage, Attachment, AttachmentKind, Context, ContextKind, Forwarded, Mention, Quoted,
+    ResourceError, Trust,
 };
 
 /// Of a quoted message at most this many characters are given on.
@@ -157,7 +157,7 @@ fn of_message(
 
 /// Whose words a quoted message is, to the one who asks.
 fn trust(message: &AgentMessage, quoted: &Quoted) -> Trust {
-    let tenant = message.metadata.get(METADATA_TENANT).and_then(serde_json::Value::as_str);
+    let tenant = message.tenant.as_deref();
     if quoted.own {
         Trust::Own
     } else if !quoted.forwarded.is_empty() {

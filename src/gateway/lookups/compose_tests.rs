@@ -7,7 +7,7 @@ fn question() -> AgentMessage {
     let (bot, chat) = (BotName::new("b"), ChatId::new("oc_1"));
     let mut message =
         AgentMessage::from_lark(bot, chat, MessageId::new("om_q"), sender, "what about @ou_ben?");
-    message.metadata.insert(METADATA_TENANT.to_owned(), "t1".into());
+    message.tenant = Some("t1".to_owned());
     let ben = Mention { id: Some(UserId::new("ou_ben")), name: "ou_ben".to_owned() };
     let cat = Mention { id: Some(UserId::new("ou_cat")), name: "Cat".to_owned() };
     message.mentions = vec![ben, cat];
@@ -73,7 +73,7 @@ fn a_quote_keeps_whose_words_it_is() {
 #[test]
 fn where_the_own_organisation_is_not_known_everybody_is_outside() {
     let mut question = question();
-    question.metadata.clear();
+    question.tenant = None;
     let mut quoted = quoted("ou_ben", "words");
     quoted.tenant = None;
     let beside = beside(&question, &fetched(quoted), &[], &HashMap::new(), Locale::EnUs);

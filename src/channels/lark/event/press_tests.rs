@@ -7,7 +7,7 @@ fn press_of(body: &str, refresh_token: Option<&str>) -> Press {
     let receiver = Receiver { bot: &bot, app_id: APP, own: None };
     let opened = Opened::parse(body.as_bytes()).unwrap();
     assert!(opened.is_press(), "{body}");
-    decode_press(opened, receiver, refresh_token)
+    decode_press(&opened, receiver, refresh_token)
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! The shapes of events on the wire. Nothing here leaves the decoder.
 
+use std::borrow::Cow;
 use std::fmt;
+use std::marker::PhantomData;
 
 use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -10,35 +12,42 @@ use serde_json::{Value, json};
 use super::{TYPE_CARD, TYPE_CARD_FIRST, TYPE_MESSAGE, platform_time};
 use crate::base::Timestamp;
 
+/// A text of an event, which stays where it is: a message has twenty of them, and few are kept.
+pub(super) type Text<'a> = Option<Cow<'a, str>>;
+
 /// A text that may be a number, null, empty or absent.
-pub(super) fn loose<'de, D: Deserializer<'de>>(input: D) -> Result<Option<String>, D::Error> {
-    input.deserialize_any(Loose)
+pub(super) fn loose<'de: 'a, 'a, D: Deserializer<'de>>(input: D) -> Result<Text<'a>, D::Error> {
+    input.deserialize_any(Loose(PhantomData))
 }
 
-/// Takes a text as it comes, without a tree in between: a message has twenty of them.
-struct Loose;
+/// Takes a text as it comes, without a tree in between.
+struct Loose<'a>(PhantomData<&'a str>);
 
-impl<'de> Visitor<'de> for Loose {
-    type Value = Option<String>;
+impl<'de: 'a, 'a> Visitor<'de> for Loose<'a> {
+    type Value = Text<'a>;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("a text or a number")
     }
 
+    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
+        Ok(Some(text).filter(|text| !text.is_empty()).map(Cow::Borrowed))
+    }
+
     fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
-        Ok(Some(text).filter(|text| !text.is_empty()).map(str::to_owned))
+        Ok(Some(text).filter(|text| !text.is_empty()).map(|text| Cow::Owned(text.to_owned())))
     }
 
     fn visit_u64<E>(self, number: u64) -> Result<Self::Value, E> {
-        Ok(Some(number.to_string()))
+        Ok(Some(Cow::Owned(number.to_string())))
     }
 
     fn visit_i64<E>(self, number: i64) -> Result<Self::Value, E> {
-        Ok(Some(number.to_string()))
+        Ok(Some(Cow::Owned(number.to_string())))
     }
 
     fn visit_f64<E>(self, number: f64) -> Result<Self::Value, E> {
-        Ok(loose_text(Value::from(number)))
+        Ok(loose_text(Value::from(number)).map(Cow::Owned))
     }
 
     fn visit_bool<E>(self, _value: bool) -> Result<Self::Value, E> {
@@ -60,7 +69,8 @@ impl<'de> Visitor<'de> for Loose {
     }
 }
 
-fn loose_text(value: Value) -> Option<String> {
+/// The same of a value that was read.
+pub(super) fn loose_text(value: Value) -> Option<String> {
     match value {
         Value::String(text) if !text.is_empty() => Some(text),
         Value::Number(number) => Some(number.to_string()),
@@ -71,94 +81,133 @@ fn loose_text(value: Value) -> Option<String> {
 }
 
 #[derive(Debug, Default, Deserialize)]
-struct WireHeader {
-    #[serde(default, deserialize_with = "loose")]
-    event_id: Option<String>,
-    #[serde(default, deserialize_with = "loose")]
-    token: Option<String>,
-    #[serde(default, deserialize_with = "loose")]
-    create_time: Option<String>,
-    #[serde(default, deserialize_with = "loose")]
-    event_type: Option<String>,
-    #[serde(default, deserialize_with = "loose")]
-    tenant_key: Option<String>,
-    #[serde(default, deserialize_with = "loose")]
-    app_id: Option<String>,
+struct WireHeader<'a> {
+    #[serde(default, borrow, deserialize_with = "loose")]
+    event_id: Text<'a>,
+    #[serde(default, borrow, deserialize_with = "loose")]
+    token: Text<'a>,
+    #[serde(default, borrow, deserialize_with = "loose")]
+    create_time: Text<'a>,
+    #[serde(default, borrow, deserialize_with = "loose")]
+    event_type: Text<'a>,
+    #[serde(default, borrow, deserialize_with = "loose")]
+    tenant_key: Text<'a>,
+    #[serde(default, borrow, deserialize_with = "loose")]
+    app_id: Text<'a>,
 }
 
 /// The union of both envelopes, the flat card callback, the handshake and the encrypted form.
 #[derive(Debug, Deserialize)]
 struct WireEnvelope<'a> {
-    #[serde(default, deserialize_with = "loose")]
-    schema: Option<String>,
-    #[serde(default)]
-    header: Option<WireHeader>,
+    #[serde(default, borrow, deserialize_with = "loose")]
+    schema: Text<'a>,
+    #[serde(default, borrow)]
+    header: Option<WireHeader<'a>>,
     /// Read when it is known what it is.
     #[serde(default, borrow)]
     event: Option<&'a RawValue>,
-    #[serde(default, rename = "type", deserialize_with = "loose")]
-    kind: Option<String>,
-    #[serde(default, deserialize_with = "loose")]
-    challenge: Option<String>,
-    #[serde(default, deserialize_with = "loose")]
-    token: Option<String>,
-    #[serde(default, deserialize_with = "loose")]
-    uuid: Option<String>,
-    #[serde(default, deserialize_with = "loose")]
-    ts: Option<String>,
-    #[serde(default)]
-    encrypt: Option<String>,
+    #[serde(default, borrow, rename = "type", deserialize_with = "loose")]
+    kind: Text<'a>,
+    #[serde(default, borrow, deserialize_with = "loose")]
+    challenge: Text<'a>,
+    #[serde(default, borrow, deserialize_with = "loose")]
+    token: Text<'a>,
+    #[serde(default, borrow, deserialize_with = "loose")]
+    uuid: Text<'a>,
+    #[serde(default, borrow, deserialize_with = "loose")]
+    ts: Text<'a>,
+    #[serde(default, borrow)]
+    encrypt: Text<'a>,
     /// From here on: the fields of a card callback of the first generation, which is flat,
     /// without type, id or time.
-    #[serde(default, deserialize_with = "loose")]
-    open_id: Option<String>,
-    #[serde(default, deserialize_with = "loose")]
-    user_id: Option<String>,
-    #[serde(default, deserialize_with = "loose")]
-    open_message_id: Option<String>,
-    #[serde(default, deserialize_with = "loose")]
-    open_chat_id: Option<String>,
+    #[serde(default, borrow, deserialize_with = "loose")]
+    open_id: Text<'a>,
+    #[serde(default, borrow, deserialize_with = "loose")]
+    user_id: Text<'a>,
+    #[serde(default, borrow, deserialize_with = "loose")]
+    open_message_id: Text<'a>,
+    #[serde(default, borrow, deserialize_with = "loose")]
+    open_chat_id: Text<'a>,
     #[serde(default)]
     action: Value,
 }
 
+/// The envelope of a message of schema 2.0, which is what comes most often. Whatever else has the
+/// same shape is read again as [`WireEnvelope`].
+#[derive(Debug, Deserialize)]
+struct WireMessageEnvelope<'a> {
+    #[serde(borrow)]
+    header: WireHeader<'a>,
+    #[serde(borrow)]
+    event: WireMessageEvent<'a>,
+    #[serde(default, rename = "type")]
+    kind: Option<IgnoredAny>,
+    #[serde(default)]
+    encrypt: Option<IgnoredAny>,
+}
+
+impl<'a> WireMessageEnvelope<'a> {
+    /// Reads the body of a message in one go; `None` if it is another one.
+    fn read(body: &'a str) -> Option<Opened<'a>> {
+        let wire: Self = serde_json::from_str(body).ok()?;
+        let is_message = wire.header.event_type.as_deref() == Some(TYPE_MESSAGE);
+        if !is_message || wire.kind.is_some() || wire.encrypt.is_some() {
+            return None;
+        }
+        Some(Opened {
+            head: second(wire.header),
+            encrypt: None,
+            challenge: None,
+            kind: None,
+            first_card: None,
+            message: Some(wire.event),
+            event: Value::Null,
+        })
+    }
+}
+
 /// What both schemas say about an event, under one set of names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(in crate::channels::lark) struct Head {
-    pub(in crate::channels::lark) event_id: Option<String>,
-    pub(in crate::channels::lark) event_type: Option<String>,
-    pub(in crate::channels::lark) token: Option<String>,
-    pub(in crate::channels::lark) app_id: Option<String>,
-    pub(in crate::channels::lark) tenant_key: Option<String>,
+pub(in crate::channels::lark) struct Head<'a> {
+    pub(in crate::channels::lark) event_id: Text<'a>,
+    pub(in crate::channels::lark) event_type: Text<'a>,
+    pub(in crate::channels::lark) token: Text<'a>,
+    pub(in crate::channels::lark) app_id: Text<'a>,
+    pub(in crate::channels::lark) tenant_key: Text<'a>,
     pub(in crate::channels::lark) created_at: Option<Timestamp>,
 }
 
 /// A parsed body: an event, a handshake, or the encrypted form of either.
 #[derive(Debug)]
-pub(in crate::channels::lark) struct Opened {
-    pub(in crate::channels::lark) head: Head,
+pub(in crate::channels::lark) struct Opened<'a> {
+    pub(in crate::channels::lark) head: Head<'a>,
     /// The encrypted content; all else is empty then.
-    pub(in crate::channels::lark) encrypt: Option<String>,
+    pub(in crate::channels::lark) encrypt: Text<'a>,
     /// The text to answer a handshake with.
-    pub(in crate::channels::lark) challenge: Option<String>,
-    kind: Option<String>,
+    pub(in crate::channels::lark) challenge: Text<'a>,
+    kind: Text<'a>,
     /// The token of a card callback of the first generation, which is not the verification token:
     /// it is another with every press.
-    pub(in crate::channels::lark) first_card: Option<String>,
+    pub(in crate::channels::lark) first_card: Text<'a>,
     /// A message of schema 2.0, if it has the shape of one.
-    pub(super) message: Option<WireMessageEvent>,
+    pub(super) message: Option<WireMessageEvent<'a>>,
     /// The `event` member of all else.
     pub(super) event: Value,
 }
 
-impl Opened {
+impl<'a> Opened<'a> {
     /// Parses a body; `None` if it is not a JSON object of a possible shape.
-    pub(in crate::channels::lark) fn parse(body: &[u8]) -> Option<Self> {
+    pub(in crate::channels::lark) fn parse(body: &'a [u8]) -> Option<Self> {
         // Derived structs accept arrays, too; an envelope is an object.
         if body.iter().find(|byte| !byte.is_ascii_whitespace()) != Some(&b'{') {
             return None;
         }
-        let wire: WireEnvelope<'_> = serde_json::from_slice(body).ok()?;
+        // Once for all of it, not once for every text in it.
+        let body = std::str::from_utf8(body).ok()?;
+        if let Some(message) = WireMessageEnvelope::read(body) {
+            return Some(message);
+        }
+        let wire: WireEnvelope<'_> = serde_json::from_str(body).ok()?;
         let is_flat = wire.schema.is_none() && wire.header.is_none() && wire.kind.is_none();
         if is_flat && wire.event.is_none() && wire.action.is_object() {
             return Some(Self::first_card(wire));
@@ -169,7 +218,6 @@ impl Opened {
             if is_second { second(wire.header.unwrap_or_default()) } else { Head::default() };
         let (mut message, mut event) = (None, Value::Null);
         if head.event_type.as_deref() == Some(TYPE_MESSAGE) {
-            // What comes most often does not become a tree first.
             message = serde_json::from_str(text).ok();
         } else {
             event = serde_json::from_str(text).ok()?;
@@ -188,8 +236,8 @@ impl Opened {
         })
     }
 
-    fn first_card(wire: WireEnvelope<'_>) -> Self {
-        let event_type = Some(TYPE_CARD_FIRST.to_owned());
+    fn first_card(wire: WireEnvelope<'a>) -> Self {
+        let event_type = Some(Cow::Borrowed(TYPE_CARD_FIRST));
         Self {
             head: Head { event_type, ..Head::default() },
             encrypt: wire.encrypt,
@@ -231,7 +279,7 @@ impl Opened {
     }
 }
 
-fn second(header: WireHeader) -> Head {
+fn second(header: WireHeader<'_>) -> Head<'_> {
     Head {
         event_id: header.event_id,
         event_type: header.event_type,
@@ -242,8 +290,8 @@ fn second(header: WireHeader) -> Head {
     }
 }
 
-fn first(token: Option<String>, uuid: Option<String>, ts: Option<&str>, event: &Value) -> Head {
-    let field = |name: &str| event.get(name).cloned().and_then(loose_text);
+fn first<'a>(token: Text<'a>, uuid: Text<'a>, ts: Option<&str>, event: &Value) -> Head<'a> {
+    let field = |name: &str| event.get(name).cloned().and_then(loose_text).map(Cow::Owned);
     Head {
         event_id: uuid,
         event_type: field("type"),
@@ -257,18 +305,18 @@ fn first(token: Option<String>, uuid: Option<String>, ts: Option<&str>, event: &
 /// The ids of a person or an app.
 #[expect(clippy::struct_field_names, reason = "the platform's names")]
 #[derive(Debug, Default, Deserialize)]
-pub(super) struct WireIds {
-    #[serde(default, deserialize_with = "loose")]
-    pub(super) open_id: Option<String>,
-    #[serde(default, deserialize_with = "loose")]
-    pub(super) user_id: Option<String>,
-    #[serde(default, deserialize_with = "loose")]
-    pub(super) union_id: Option<String>,
-    #[serde(default, deserialize_with = "loose")]
-    pub(super) app_id: Option<String>,
+pub(super) struct WireIds<'a> {
+    #[serde(default, borrow, deserialize_with = "loose")]
+    pub(super) open_id: Text<'a>,
+    #[serde(default, borrow, deserialize_with = "loose")]
+    pub(super) user_id: Text<'a>,
+    #[serde(default, borrow, deserialize_with = "loose")]
+    pub(super) union_id: Text<'a>,
+    #[serde(default, borrow, deserialize_with = "loose")]
+    pub(super) app_id: Text<'a>,
 }
 
-impl WireIds {
+impl WireIds<'_> {
     /// The one that names the person or app here: of those that are told, the first in the order
     /// of how widely apps are shown them.
     pub(super) fn best(&self) -> Option<&str> {
@@ -278,44 +326,45 @@ impl WireIds {
 }
 
 #[derive(Debug, Default, Deserialize)]
-pub(super) struct WireSender {
-    #[serde(default)]
-    pub(super) sender_id: Option<WireIds>,
-    #[serde(default, deserialize_with = "loose")]
-    pub(super) sender_type: Option<String>,
-    #[serde(default, deserialize_with = "loose")]
-    pub(super) tenant_key: Option<String>,
+pub(super) struct WireSender<'a> {
+    #[serde(default, borrow)]
+    pub(super) sender_id: Option<WireIds<'a>>,
+    #[serde(default, borrow, deserialize_with = "loose")]
+    pub(super) sender_type: Text<'a>,
+    #[serde(default, borrow, deserialize_with = "loose")]
+    pub(super) tenant_key: Text<'a>,
 }
 
 #[derive(Debug, Default, Deserialize)]
-pub(super) struct WireMessage {
-    #[serde(default, deserialize_with = "loose")]
-    pub(super) message_id: Option<String>,
-    #[serde(default, deserialize_with = "loose")]
-    pub(super) root_id: Option<String>,
-    #[serde(default, deserialize_with = "loose")]
-    pub(super) parent_id: Option<String>,
-    #[serde(default, deserialize_with = "loose")]
-    pub(super) thread_id: Option<String>,
-    #[serde(default, deserialize_with = "loose")]
-    pub(super) create_time: Option<String>,
-    #[serde(default, deserialize_with = "loose")]
-    pub(super) chat_id: Option<String>,
-    #[serde(default, deserialize_with = "loose")]
-    pub(super) chat_type: Option<String>,
-    #[serde(default, deserialize_with = "loose")]
-    pub(super) message_type: Option<String>,
-    #[serde(default)]
-    pub(super) content: Value,
+pub(super) struct WireMessage<'a> {
+    #[serde(default, borrow, deserialize_with = "loose")]
+    pub(super) message_id: Text<'a>,
+    #[serde(default, borrow, deserialize_with = "loose")]
+    pub(super) root_id: Text<'a>,
+    #[serde(default, borrow, deserialize_with = "loose")]
+    pub(super) parent_id: Text<'a>,
+    #[serde(default, borrow, deserialize_with = "loose")]
+    pub(super) thread_id: Text<'a>,
+    #[serde(default, borrow, deserialize_with = "loose")]
+    pub(super) create_time: Text<'a>,
+    #[serde(default, borrow, deserialize_with = "loose")]
+    pub(super) chat_id: Text<'a>,
+    #[serde(default, borrow, deserialize_with = "loose")]
+    pub(super) chat_type: Text<'a>,
+    #[serde(default, borrow, deserialize_with = "loose")]
+    pub(super) message_type: Text<'a>,
+    /// A JSON text in the JSON, mostly; read when it is known that it is wanted.
+    #[serde(default, borrow)]
+    pub(super) content: Option<&'a RawValue>,
     #[serde(default)]
     pub(super) mentions: Value,
 }
 
 /// The `event` member of a message event.
 #[derive(Debug, Default, Deserialize)]
-pub(super) struct WireMessageEvent {
-    #[serde(default)]
-    pub(super) sender: Option<WireSender>,
-    #[serde(default)]
-    pub(super) message: Option<WireMessage>,
+pub(super) struct WireMessageEvent<'a> {
+    #[serde(default, borrow)]
+    pub(super) sender: Option<WireSender<'a>>,
+    #[serde(default, borrow)]
+    pub(super) message: Option<WireMessage<'a>>,
 }

@@ -43,13 +43,14 @@ pub(in crate::channels::lark) struct Frame {
     pub(super) log_id_new: Option<String>,
 }
 
-/// A name and a value.
+/// A name and a value, both texts. They stay where they came: all go back with the answer, and few
+/// are read.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Header {
-    #[prost(string, required, tag = "1")]
-    pub(super) key: String,
-    #[prost(string, required, tag = "2")]
-    pub(super) value: String,
+    #[prost(bytes = "bytes", required, tag = "1")]
+    pub(super) key: Bytes,
+    #[prost(bytes = "bytes", required, tag = "2")]
+    pub(super) value: Bytes,
 }
 
 /// What a frame is for.
@@ -81,7 +82,9 @@ pub(in crate::channels::lark) struct Piece<'a> {
 impl Frame {
     /// Reads a frame; `None` if it is none.
     pub(in crate::channels::lark) fn read(bytes: Bytes) -> Option<Self> {
-        Self::decode(bytes).ok()
+        // Room for the headers of an event and one more in its answer.
+        let mut frame = Self { headers: Vec::with_capacity(8), ..Self::default() };
+        frame.merge(bytes).is_ok().then_some(frame)
     }
 
     /// A ping of the client's.
@@ -137,20 +140,23 @@ impl Frame {
 
     /// The answer to this frame: the same with another payload.
     pub(in crate::channels::lark) fn answer(mut self, payload: Bytes, elapsed_ms: u64) -> Self {
-        self.headers.push(Header::new(HEADER_ELAPSED, &elapsed_ms.to_string()));
+        let elapsed = Bytes::from(elapsed_ms.to_string());
+        self.headers
+            .push(Header { key: Bytes::from_static(HEADER_ELAPSED.as_bytes()), value: elapsed });
         self.payload = Some(payload);
         self
     }
 
     fn header(&self, key: &str) -> Option<&str> {
         let found = self.headers.iter().find(|header| header.key == key);
-        found.map(|header| header.value.as_str())
+        found.and_then(|header| std::str::from_utf8(&header.value).ok())
     }
 }
 
 impl Header {
     fn new(key: &str, value: &str) -> Self {
-        Self { key: key.to_owned(), value: value.to_owned() }
+        let bytes = |text: &str| Bytes::copy_from_slice(text.as_bytes());
+        Self { key: bytes(key), value: bytes(value) }
     }
 }
 
@@ -184,8 +190,12 @@ mod tests {
             let decoded = &vector["decoded"];
             assert_eq!(frame.seq_id, decoded["SeqID"].as_u64().unwrap(), "{name}");
             assert_eq!(frame.service, 33_554_678, "{name}");
-            let headers: Vec<[&str; 2]> =
-                frame.headers.iter().map(|header| [&*header.key, &*header.value]).collect();
+            let text = |bytes| std::str::from_utf8(bytes).unwrap();
+            let headers: Vec<[&str; 2]> = frame
+                .headers
+                .iter()
+                .map(|header| [text(&header.key), text(&header.value)])
+                .collect();
             assert_eq!(serde_json::json!(headers), decoded["headers"], "{name}");
             let payload = frame.payload.map(|payload| String::from_utf8(payload.to_vec()).unwrap());
             assert_eq!(payload.as_deref(), decoded["payload_utf8"].as_str(), "{name}");

@@ -1,71 +1,66 @@
 //! Works on many events at once, but on those of one chat in the order of their arrival.
 
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use futures_util::future::BoxFuture;
+use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
-use futures_util::{FutureExt, StreamExt};
 
 use crate::base::ChatId;
 
 /// Work on its way, and the chat that it is about.
-struct Running<T> {
+struct Running<F> {
     chat: Option<ChatId>,
-    work: BoxFuture<'static, T>,
+    work: F,
 }
 
-impl<T> Future for Running<T> {
-    type Output = (Option<ChatId>, T);
+impl<F: Future + Unpin> Future for Running<F> {
+    type Output = (Option<ChatId>, F::Output);
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let done = self.work.as_mut().poll(context);
+        let done = Pin::new(&mut self.work).poll(context);
         done.map(|done| (self.chat.take(), done))
     }
 }
 
 /// What is worked on, and what waits for its predecessor in the same chat.
-pub(super) struct Lanes<T> {
-    running: FuturesUnordered<Running<T>>,
+pub(super) struct Lanes<F> {
+    running: FuturesUnordered<Running<F>>,
     /// For every chat that something runs in, what is to follow.
-    waiting: HashMap<ChatId, VecDeque<BoxFuture<'static, T>>>,
+    waiting: HashMap<ChatId, VecDeque<F>>,
     len: usize,
 }
 
-impl<T: Send + 'static> Lanes<T> {
+impl<F: Future + Unpin> Lanes<F> {
     pub(super) fn new() -> Self {
         Self { running: FuturesUnordered::new(), waiting: HashMap::new(), len: 0 }
     }
 
     /// Adds work; what is about no chat waits for nothing.
-    pub(super) fn push(
-        &mut self,
-        chat: Option<ChatId>,
-        work: impl Future<Output = T> + Send + 'static,
-    ) {
+    pub(super) fn push(&mut self, chat: Option<ChatId>, work: F) {
         self.len = self.len.saturating_add(1);
-        let work = work.boxed();
-        let line = chat.as_ref().and_then(|chat| self.waiting.get_mut(chat));
-        if let Some(line) = line {
-            line.push_back(work);
-            return;
-        }
-        if let Some(chat) = &chat {
-            self.waiting.insert(chat.clone(), VecDeque::new());
+        match chat.clone().map(|chat| self.waiting.entry(chat)) {
+            Some(Entry::Occupied(mut line)) => return line.get_mut().push_back(work),
+            Some(Entry::Vacant(line)) => drop(line.insert(VecDeque::new())),
+            None => {}
         }
         self.run(chat, work);
     }
 
     /// The next result; `None` if there is no work. May be dropped and called again.
-    pub(super) async fn next(&mut self) -> Option<T> {
+    pub(super) async fn next(&mut self) -> Option<F::Output> {
         let (chat, done) = self.running.next().await?;
         self.len = self.len.saturating_sub(1);
-        if let Some(chat) = chat {
-            match self.waiting.get_mut(&chat).and_then(VecDeque::pop_front) {
-                Some(next) => self.run(Some(chat), next),
-                None => drop(self.waiting.remove(&chat)),
+        if let Some(Entry::Occupied(mut line)) = chat.map(|chat| self.waiting.entry(chat)) {
+            match line.get_mut().pop_front() {
+                Some(next) => {
+                    let chat = line.key().clone();
+                    self.run(Some(chat), next);
+                }
+                None => drop(line.remove()),
             }
         }
         Some(done)
@@ -76,7 +71,7 @@ impl<T: Send + 'static> Lanes<T> {
         self.len
     }
 
-    fn run(&mut self, chat: Option<ChatId>, work: BoxFuture<'static, T>) {
+    fn run(&mut self, chat: Option<ChatId>, work: F) {
         self.running.push(Running { chat, work });
     }
 }
@@ -85,6 +80,7 @@ impl<T: Send + 'static> Lanes<T> {
 mod tests {
     use std::sync::{Arc, Mutex};
 
+    use futures_util::FutureExt;
     use tokio::sync::oneshot;
 
     use super::*;
@@ -98,13 +94,14 @@ mod tests {
             let (end, ended) = oneshot::channel::<()>();
             ends.insert(name, end);
             let begun = Arc::clone(&begun);
-            lanes.push(Some(ChatId::new(place)), async move {
+            let work = async move {
                 begun.lock().unwrap().push(name);
                 ended.await.unwrap();
                 name
-            });
+            };
+            lanes.push(Some(ChatId::new(place)), work.boxed());
         }
-        lanes.push(None, std::future::ready("press"));
+        lanes.push(None, std::future::ready("press").boxed());
         let begun = || begun.lock().unwrap().clone();
         assert_eq!(lanes.next().await, Some("press"));
         assert!(lanes.next().now_or_never().is_none());

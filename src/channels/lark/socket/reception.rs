@@ -3,8 +3,9 @@
 //! An event is answered after the inlet took it, and not before. What can never be read is
 //! acknowledged as well, counted and shown once: another delivery of it cannot help.
 
-use std::future::ready;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -21,7 +22,7 @@ use super::frame::{Frame, Kind};
 use super::lanes::Lanes;
 use crate::base::{Clock, Timestamp};
 use crate::envelope::Inlet;
-use crate::task::TaskSet;
+use crate::task::{TaskSet, ToTheEnd};
 use crate::telemetry::Event;
 
 /// At most so many events are worked on at once; more stay with the platform until there is room.
@@ -37,7 +38,7 @@ pub(in crate::channels::lark) struct Reception {
     clock: Arc<dyn Clock>,
     tasks: TaskSet,
     fragments: Fragments,
-    lanes: Lanes<Bytes>,
+    lanes: Lanes<Answering>,
 }
 
 impl Reception {
@@ -62,7 +63,7 @@ impl Reception {
             Kind::Event => self.event(frame),
             Kind::UnknownData => {
                 self.unusable("its data is of an unknown type");
-                self.lanes.push(None, ready(frame.answer(TAKEN, 0).write()));
+                self.lanes.push(None, Answering::Ready(frame.answer(TAKEN, 0).write()));
             }
             Kind::Unknown => self.unusable("it is neither control nor data"),
         }
@@ -106,7 +107,7 @@ impl Reception {
                     self.unusable(what);
                 }
                 let said = said(&self.bot, Err(reason));
-                self.lanes.push(None, ready(frame.answer(said, 0).write()));
+                self.lanes.push(None, Answering::Ready(frame.answer(said, 0).write()));
             }
         }
     }
@@ -139,23 +140,12 @@ impl Reception {
         dispatch::decode(&self.bot, opened, circumstances)
     }
 
-    fn carry_out(
-        &self,
-        work: Work,
-        frame: Frame,
-        began_at: Timestamp,
-    ) -> impl Future<Output = Bytes> + Send + use<> {
+    fn carry_out(&self, work: Work, frame: Frame, began_at: Timestamp) -> Answering {
         let working = dispatch::carry_out(Arc::clone(&self.inlet), work);
+        // A connection that breaks is no reason to stop.
+        let work = self.tasks.to_the_end("event", working);
         let (bot, clock) = (Arc::clone(&self.bot), Arc::clone(&self.clock));
-        let tasks = self.tasks.clone();
-        async move {
-            // A panic in there is the event's misfortune, and a connection that breaks no reason
-            // to stop.
-            let outcome =
-                tasks.to_the_end("event", working).await.unwrap_or(Err(NotTaken::Unavailable));
-            let elapsed = clock.now().since(began_at).as_millis();
-            frame.answer(said(&bot, outcome), u64::try_from(elapsed).unwrap_or(u64::MAX)).write()
-        }
+        Answering::Working { work, frame, bot, clock, began_at }
     }
 
     fn unusable(&self, what: &str) {
@@ -164,8 +154,43 @@ impl Reception {
     }
 }
 
+/// An answer on its way.
+enum Answering {
+    /// It is there.
+    Ready(Bytes),
+    /// It is there when the event has been carried out.
+    Working {
+        work: ToTheEnd<Outcome>,
+        frame: Frame,
+        bot: Arc<LarkBot>,
+        clock: Arc<dyn Clock>,
+        began_at: Timestamp,
+    },
+}
+
+/// What an event comes to: the body of a reply if somebody waits for one.
+type Outcome = Result<Option<Value>, NotTaken>;
+
+impl Future for Answering {
+    type Output = Bytes;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Bytes> {
+        match &mut *self {
+            Self::Ready(answer) => Poll::Ready(std::mem::take(answer)),
+            Self::Working { work, frame, bot, clock, began_at } => {
+                let outcome = std::task::ready!(Pin::new(work).poll(context));
+                // A panic in there is the event's misfortune.
+                let said = said(bot, outcome.unwrap_or(Err(NotTaken::Unavailable)));
+                let elapsed = clock.now().since(*began_at).as_millis();
+                let elapsed = u64::try_from(elapsed).unwrap_or(u64::MAX);
+                Poll::Ready(std::mem::take(frame).answer(said, elapsed).write())
+            }
+        }
+    }
+}
+
 /// What is answered. A failure makes the platform deliver again.
-fn said(bot: &LarkBot, outcome: Result<Option<Value>, NotTaken>) -> Bytes {
+fn said(bot: &LarkBot, outcome: Outcome) -> Bytes {
     let code = match outcome {
         Ok(None) | Err(NotTaken::Undecodable(_)) => return TAKEN,
         Ok(Some(reply)) => {

@@ -65,7 +65,7 @@ impl Answer {
     fn read(answer: Bytes) -> Self {
         let answer = Frame::read(answer).unwrap();
         let last = answer.headers.last().unwrap();
-        assert_eq!((last.key.as_str(), last.value.as_str()), ("biz_rt", "0"));
+        assert_eq!((&last.key[..], &last.value[..]), (&b"biz_rt"[..], &b"0"[..]));
         assert_eq!(answer.log_id, u64::MAX);
         let said: Value = serde_json::from_slice(&answer.payload.unwrap()).unwrap();
         let reply = said["data"].as_str().map(|data| STANDARD.decode(data).unwrap());

@@ -1,5 +1,6 @@
 //! Whether a request is genuine. Pure: headers, bytes and time in, a decision out.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use axum::http::HeaderMap;
@@ -24,50 +25,66 @@ const HANDSHAKE_BYTES_MAX: usize = 8 * 1024;
 
 /// A request that is genuine.
 #[derive(Debug)]
-pub(super) enum Admitted {
+pub(super) enum Admitted<'a> {
     /// The platform asks whether the URL is ours.
     Handshake {
         /// What to answer.
         challenge: String,
     },
     /// An event.
-    Fresh(Opened),
+    Fresh(Opened<'a>),
     /// An event whose request was signed too long ago, or too far in the future.
-    Stale(Opened),
+    Stale(Opened<'a>),
 }
 
-/// Decides whether a request is genuine.
-pub(super) fn admit(
+/// A request whose envelope is open.
+#[derive(Debug)]
+pub(super) struct Received<'a> {
+    signature: Result<Signature, Refusal>,
+    plain: Result<Cow<'a, [u8]>, Refusal>,
+}
+
+/// Checks a request's signature and opens its envelope. A body comes encrypted or, from where the
+/// platform knows no key, as it is. Its signature says as much about it either way.
+pub(super) fn receive<'a>(
     bot: &LarkBot,
     headers: &HeaderMap,
-    body: &[u8],
-    now: Timestamp,
-) -> Result<Admitted, Refusal> {
+    body: &'a [u8],
+) -> Result<Received<'a>, Refusal> {
     let outer = Opened::parse(body).ok_or(Refusal::Undecodable)?;
     let signature = check_signature(bot, headers, body);
     // An unsigned body is opened for one reason only: it may be the handshake.
     if body.len() > HANDSHAKE_BYTES_MAX {
         signature?;
     }
-    let opened = open(bot, outer);
+    let plain = match &outer.encrypt {
+        None => Ok(Cow::Borrowed(body)),
+        Some(envelope) => match bot.envelope_key().open(envelope) {
+            Ok(plain) => Ok(Cow::Owned(plain.into_bytes())),
+            Err(_any) => Err(Refusal::Undecodable),
+        },
+    };
+    Ok(Received { signature, plain })
+}
+
+/// Decides whether a request is genuine.
+pub(super) fn admit<'a>(
+    bot: &LarkBot,
+    received: &'a Received<'_>,
+    now: Timestamp,
+) -> Result<Admitted<'a>, Refusal> {
+    let plain = received.plain.as_ref().map_err(|refusal| *refusal);
+    let opened = plain.and_then(|plain| Opened::parse(plain).ok_or(Refusal::Undecodable));
     if let Ok(opened) = &opened
         && opened.is_handshake()
     {
         return shake_hands(bot, opened);
     }
-    let signature = signature?;
+    let signature = received.signature?;
     let opened = opened?;
     check_addressee(bot, &opened, signature.secret)?;
     let age = now.since(signature.at).max(signature.at.since(now));
     if age > FRESH_WINDOW { Ok(Admitted::Stale(opened)) } else { Ok(Admitted::Fresh(opened)) }
-}
-
-/// A body comes encrypted or, from where the platform knows no key, as it is. Its signature says
-/// as much about it either way.
-fn open(bot: &LarkBot, outer: Opened) -> Result<Opened, Refusal> {
-    let Some(envelope) = &outer.encrypt else { return Ok(outer) };
-    let plain = bot.envelope_key().open(envelope).map_err(|_any| Refusal::Undecodable)?;
-    Opened::parse(plain.as_bytes()).ok_or(Refusal::Undecodable)
 }
 
 /// Whether the signature may vouch for this content, and whether the content is for this app.
@@ -76,7 +93,11 @@ fn open(bot: &LarkBot, outer: Opened) -> Result<Opened, Refusal> {
 /// secret of this bot in their signature is what says that they are for it. Whether they are
 /// signed with the encrypt key where there is one is not documented, so either secret will do.
 /// For everything else the verification token is not secret enough: every event carries it.
-fn check_addressee(bot: &LarkBot, opened: &Opened, secret: SigningSecret) -> Result<(), Refusal> {
+fn check_addressee(
+    bot: &LarkBot,
+    opened: &Opened<'_>,
+    secret: SigningSecret,
+) -> Result<(), Refusal> {
     if opened.first_card.is_some() {
         return Ok(());
     }
@@ -92,15 +113,15 @@ fn check_addressee(bot: &LarkBot, opened: &Opened, secret: SigningSecret) -> Res
     Ok(())
 }
 
-fn shake_hands(bot: &LarkBot, opened: &Opened) -> Result<Admitted, Refusal> {
+fn shake_hands<'a>(bot: &LarkBot, opened: &Opened<'_>) -> Result<Admitted<'a>, Refusal> {
     if !token_matches(bot, opened) {
         return Err(Refusal::WrongToken);
     }
-    let challenge = opened.challenge.clone().ok_or(Refusal::Undecodable)?;
+    let challenge = opened.challenge.as_deref().ok_or(Refusal::Undecodable)?.to_owned();
     Ok(Admitted::Handshake { challenge })
 }
 
-fn token_matches(bot: &LarkBot, opened: &Opened) -> bool {
+fn token_matches(bot: &LarkBot, opened: &Opened<'_>) -> bool {
     let token = opened.head.token.as_deref();
     token.is_some_and(|token| bot.verification_token().matches(token))
 }
