@@ -17,7 +17,7 @@ pub mod secret;
 pub mod template;
 pub mod verdict;
 
-pub use catalogue::{AboutFiles, Aside, FromHook, Locale, Say, Undelivered};
+pub use catalogue::{AboutFiles, AlertsSay, Aside, FromHook, Locale, Say, Undelivered};
 pub use clock::{Clock, ManualClock, SystemClock, Timestamp};
 pub use fault::Faults;
 pub use id::{BotName, ChatId, MessageId, SessionKey, TurnId, UserId};

@@ -15,7 +15,7 @@ mod settings;
 
 pub use environment::Environment;
 pub use found::{FoundModel, KnownModel, found_model, known_models};
-pub use hooks::{HookSettings, SignatureSettings};
+pub use hooks::{HookPreset, HookSettings, ProofSettings, SignatureSettings};
 pub use models::{ModelSettings, Provider};
 pub use net::NetSettings;
 pub use settings::{

@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 pub use digest::DigestSay;
 pub use door::DoorSay;
 pub use files::AboutFiles;
-pub use hook::FromHook;
+pub use hook::{AlertsSay, FromHook};
 pub use link::LinkLine;
 pub use undelivered::Undelivered;
 

@@ -1,8 +1,9 @@
-//! Generic webhooks: `POST /hooks/{name}`.
+//! Webhooks: `POST /hooks/{name}`.
 //!
-//! Another program calls, its signature proves who it is, and what it says is posted in a chat.
+//! Another program calls, its signature or password proves who it is, and what it says is posted in a chat.
 //! A call is acknowledged when it is stored. Nothing here waits for the network.
 
+mod alerts;
 mod hook;
 mod refusal;
 mod text;
@@ -23,7 +24,7 @@ use futures_util::StreamExt;
 use serde_json::json;
 
 use self::hook::Call;
-pub use self::hook::{Hook, LastBodies};
+pub use self::hook::{Hook, LastBodies, Preset};
 use self::refusal::Refusal;
 pub use self::verify::{Encoding, Hmac, Verify};
 use crate::base::Clock;

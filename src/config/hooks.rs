@@ -1,4 +1,4 @@
-//! Generic webhooks of the configuration, checked.
+//! Webhooks of the configuration, checked.
 
 use serde::Deserialize;
 
@@ -8,12 +8,15 @@ use crate::base::{Problem, Secret, Template};
 use crate::bots::BotDefinition;
 
 /// Presets that the contract names and nobody has built.
-const LATER_PRESETS: [&str; 6] =
-    ["github", "gitlab", "gitea", "alertmanager", "grafana", "jenkins"];
+const LATER_PRESETS: [&str; 5] = ["github", "gitlab", "gitea", "grafana", "jenkins"];
+/// The preset of Alertmanager's calls.
+const ALERTMANAGER: &str = "alertmanager";
 /// Modes that the contract names and nobody has built.
 const LATER_MODES: [&str; 2] = ["agent", "triage"];
 /// Schemes that the contract names and nobody has built.
-const LATER_SCHEMES: [&str; 4] = ["token", "bearer", "basic", "standard-webhooks"];
+const LATER_SCHEMES: [&str; 2] = ["token", "standard-webhooks"];
+/// Schemes that exist.
+const SCHEMES: [&str; 4] = ["hmac", "bearer", "basic", "none"];
 /// The longest name of a hook, in characters.
 const NAME_CHARS_MAX: usize = 64;
 
@@ -41,7 +44,8 @@ pub(super) struct RawHook {
 #[derive(Debug, Deserialize)]
 #[serde(default)]
 struct RawVerify {
-    scheme: String,
+    /// `None`: what the preset's program can do.
+    scheme: Option<String>,
     header: String,
     algorithm: String,
     encoding: String,
@@ -52,7 +56,7 @@ struct RawVerify {
 impl Default for RawVerify {
     fn default() -> Self {
         Self {
-            scheme: "hmac".to_owned(),
+            scheme: None,
             header: "X-Signature-256".to_owned(),
             algorithm: "sha256".to_owned(),
             encoding: "hex".to_owned(),
@@ -79,12 +83,34 @@ pub struct HookSettings {
     pub bot: String,
     /// Where: a group (`oc_…`) or a person (`ou_…`).
     pub chat: String,
+    /// Whose calls they are.
+    pub preset: HookPreset,
     /// What it says; `None`: the readable part of the body.
     pub template: Option<Template>,
     /// The header with the caller's id of a delivery.
     pub id_header: Option<String>,
     /// How callers prove who they are; `None`: not at all.
-    pub signature: Option<SignatureSettings>,
+    pub proof: Option<ProofSettings>,
+}
+
+/// Whose calls are known better than by their bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HookPreset {
+    /// Nobody's in particular.
+    Generic,
+    /// Those of Prometheus' Alertmanager.
+    Alertmanager,
+}
+
+/// How callers prove who they are.
+#[derive(Clone, Debug)]
+pub enum ProofSettings {
+    /// They sign.
+    Signature(SignatureSettings),
+    /// By a token in the header `Authorization`.
+    Bearer(Secret),
+    /// By `user:password` in the header `Authorization`.
+    Basic(Secret),
 }
 
 /// A signature by HMAC with SHA-256.
@@ -116,7 +142,7 @@ pub(super) fn check(
             problems.error(&at.key("name"), format!("another hook is named `{}`", hook.name));
         }
         check_words(hook, at, problems);
-        let signature = check_signature(hook, at, is_loopback, secrets, problems);
+        let proof = check_proof(hook, at, is_loopback, secrets, problems);
         let template = check_template(&hook.template, at, secrets, problems);
         hooks.push(HookSettings {
             name: hook.name.clone(),
@@ -124,7 +150,11 @@ pub(super) fn check(
             chat: hook.chat.clone(),
             template,
             id_header: header(&hook.id_header, &at.key("id_header"), problems),
-            signature,
+            preset: match hook.preset.as_str() {
+                ALERTMANAGER => HookPreset::Alertmanager,
+                _ => HookPreset::Generic,
+            },
+            proof,
         });
     }
     hooks
@@ -178,7 +208,7 @@ fn check_words(hook: &RawHook, at: At, problems: &mut Problems<'_>) {
         );
         problems.error(&at.key("name"), text);
     }
-    word(&hook.preset, &["generic"], &LATER_PRESETS, &at.key("preset"), problems);
+    word(&hook.preset, &["generic", ALERTMANAGER], &LATER_PRESETS, &at.key("preset"), problems);
     word(&hook.mode, &["deliver"], &LATER_MODES, &at.key("mode"), problems);
     if hook.bot.is_empty() {
         problems.error(&at.key("bot"), "is missing: which bot says it?");
@@ -204,22 +234,65 @@ fn word(written: &str, known: &[&str], later: &[&str], key: &str, problems: &mut
     problems.error(key, text);
 }
 
-fn check_signature(
+fn check_proof(
     hook: &RawHook,
     at: At,
     is_loopback: bool,
     secrets: &Secrets<'_>,
     problems: &mut Problems<'_>,
-) -> Option<SignatureSettings> {
-    let verify = &hook.verify;
-    if verify.scheme == "none" {
-        if !is_loopback {
-            let text = "`none` lets everybody post; it works only if server.listen is on loopback";
-            problems.error(&at.key("verify.scheme"), text);
+) -> Option<ProofSettings> {
+    let key = at.key("verify.scheme");
+    let usual = if hook.preset == ALERTMANAGER { "bearer" } else { "hmac" };
+    let scheme = hook.verify.scheme.as_deref().unwrap_or(usual);
+    match scheme {
+        "none" => {
+            if !is_loopback {
+                let text =
+                    "`none` lets everybody post; it works only if server.listen is on loopback";
+                problems.error(&key, text);
+            }
+            return None;
         }
+        "bearer" | "basic" => {
+            let secret = check_authorization(hook, at, scheme, secrets, problems)?;
+            let is_bearer = scheme == "bearer";
+            return Some(if is_bearer {
+                ProofSettings::Bearer(secret)
+            } else {
+                ProofSettings::Basic(secret)
+            });
+        }
+        _ => word(scheme, &SCHEMES, &LATER_SCHEMES, &key, problems),
+    }
+    check_signature(hook, at, secrets, problems).map(ProofSettings::Signature)
+}
+
+fn check_authorization(
+    hook: &RawHook,
+    at: At,
+    scheme: &str,
+    secrets: &Secrets<'_>,
+    problems: &mut Problems<'_>,
+) -> Option<Secret> {
+    let key = at.key("secret");
+    if hook.secret.is_empty() {
+        problems.error(&key, "is missing: what do callers send in Authorization?");
+    }
+    let secret = secrets.read(&key, &hook.secret, problems)?;
+    if scheme == "basic" && !secret.expose().contains(':') {
+        problems.error(&key, "is not `user:password`, as the scheme `basic` needs it");
         return None;
     }
-    word(&verify.scheme, &["hmac", "none"], &LATER_SCHEMES, &at.key("verify.scheme"), problems);
+    Some(secret)
+}
+
+fn check_signature(
+    hook: &RawHook,
+    at: At,
+    secrets: &Secrets<'_>,
+    problems: &mut Problems<'_>,
+) -> Option<SignatureSettings> {
+    let verify = &hook.verify;
     word(&verify.algorithm, &["sha256"], &[], &at.key("verify.algorithm"), problems);
     word(&verify.encoding, &["hex", "base64"], &[], &at.key("verify.encoding"), problems);
     let name = header(&verify.header, &at.key("verify.header"), problems);

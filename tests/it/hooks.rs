@@ -154,6 +154,34 @@ async fn what_is_not_signed_well_is_refused_and_never_said() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_token_or_a_password_proves_who_calls() {
+    for (scheme, good, bad) in [
+        ("bearer", "Bearer a-hook-secret", "Bearer another"),
+        ("basic", "Basic dXNlcjphLWhvb2stc2VjcmV0", "Bearer user:a-hook-secret"),
+    ] {
+        let (mut stage, chat) = set(&format!("verify = {{ scheme = \"{scheme}\" }}")).await;
+        if scheme == "basic" {
+            std::fs::write(stage.path("hook-secret"), format!("user:{SECRET}")).unwrap();
+        }
+        stage.start(&[]).await;
+        let body = b"{\"title\":\"hello\"}";
+        let refused: [Refused<'_>; 3] = [
+            (&[], 401, "authorization_missing"),
+            (&[("Authorization", good), ("Authorization", good)], 401, "authorization_missing"),
+            (&[("Authorization", bad)], 401, "authorization_wrong"),
+        ];
+        for (headers, status, code) in refused {
+            let answer = post(&stage, "/hooks/alerts", headers, body).await;
+            assert_eq!((answer.0, &answer.1["code"]), (status, &json!(code)), "{headers:?}");
+        }
+        let answer = post(&stage, "/hooks/alerts", &[("Authorization", good)], body).await;
+        stage.verdict(&taken(&answer, false), "answered").await;
+        assert_eq!(bot_lines(&stage, &chat), ["hello"]);
+        assert!(!stage.log().contains(SECRET));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn without_a_template_a_call_is_said_as_readably_as_it_can_be() {
     let (stage, chat) = with("").await;
     for (body, parts) in [
@@ -266,6 +294,12 @@ async fn every_problem_of_a_hook_is_told_with_its_place() {
             "name = \"alerts\"\nverify = { scheme = \"token\" }",
             "hooks[0].verify.scheme",
             "exist yet",
+        ),
+        (
+            "name = \"alerts\"",
+            "name = \"alerts\"\nverify = { scheme = \"basic\" }",
+            "hooks[0].secret",
+            "is not `user:password`",
         ),
         ("name = \"alerts\"", "name = \"alerts\"\ntypo = 1", "hooks[0].typo", "unknown key"),
     ] {

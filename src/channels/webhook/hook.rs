@@ -33,12 +33,23 @@ pub struct Hook {
     pub bot: BotName,
     /// Where.
     pub chat: ChatId,
+    /// Whose calls they are.
+    pub preset: Preset,
     /// What it says; `None`: the readable part of the body.
     pub template: Option<Template>,
     /// The language of the daemon's own words in it.
     pub locale: Locale,
     /// The bodies of the last calls.
     pub last: LastBodies,
+}
+
+/// Whose calls are known better than by their bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Preset {
+    /// Nobody's in particular.
+    Generic,
+    /// Those of Prometheus' Alertmanager.
+    Alertmanager,
 }
 
 /// The digest of the last body of a hook, and of all that were others before it: "down" after "up"
@@ -137,6 +148,7 @@ mod tests {
             name: "alerts".to_owned(),
             verify: Verify::Nothing,
             id_header: id_header.map(str::to_owned),
+            preset: Preset::Generic,
             bot: BotName::new("assistant"),
             chat: ChatId::new("oc_1"),
             template: None,

@@ -25,6 +25,10 @@ pub(super) enum Refusal {
     Unsigned,
     /// The signature is not that of the body.
     WrongSignature,
+    /// The header `Authorization` is missing, doubled or unreadable.
+    Unauthorized,
+    /// The header `Authorization` says something else.
+    WrongAuthorization,
     /// Signed too long ago, or too far in the future.
     Stale,
     /// The bot of the hook does not run.
@@ -58,6 +62,12 @@ impl Refusal {
             }
             Self::WrongSignature => {
                 (StatusCode::UNAUTHORIZED, "signature_wrong", "The signature is wrong")
+            }
+            Self::Unauthorized => {
+                (StatusCode::UNAUTHORIZED, "authorization_missing", "Authorization is missing")
+            }
+            Self::WrongAuthorization => {
+                (StatusCode::UNAUTHORIZED, "authorization_wrong", "Authorization is wrong")
             }
             Self::Stale => (
                 StatusCode::UNAUTHORIZED,

@@ -4,12 +4,13 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value, json};
 
-use super::hook::Hook;
+use super::alerts::Group;
+use super::hook::{Hook, Preset};
 use crate::base::limit::{ellipsis, prefix_bytes};
 use crate::base::{FromHook, Locale, Say, TemplateError};
 
 /// The longest text of a call in the chat, in bytes; what is longer is cut, with a mark.
-const TEXT_BYTES_MAX: usize = 8 * 1024;
+pub(super) const TEXT_BYTES_MAX: usize = 8 * 1024;
 /// The longest explanation of a template that failed, in characters.
 const ERROR_CHARS_MAX: usize = 200;
 /// Members of a body that say what it is about, the first of them that it has.
@@ -53,6 +54,10 @@ fn content(read: Option<Value>, text: &str) -> Value {
 
 /// What is said without a template.
 fn plain(hook: &Hook, read: Option<&Value>, text: &str) -> String {
+    let group = read.filter(|_| hook.preset == Preset::Alertmanager).and_then(Group::of);
+    if let Some(group) = group {
+        return group.text(hook.locale);
+    }
     let said: Cow<'_, str> = match read {
         Some(value) => Cow::Owned(readable(value)),
         None => Cow::Borrowed(text.trim()),
@@ -101,7 +106,7 @@ fn say(locale: Locale, what: FromHook) -> String {
 mod tests {
     use super::*;
     use crate::base::{BotName, ChatId, Template};
-    use crate::channels::webhook::hook::LastBodies;
+    use crate::channels::webhook::hook::{LastBodies, Preset};
     use crate::channels::webhook::verify::Verify;
 
     #[test]
@@ -111,6 +116,7 @@ mod tests {
             name: "alerts".to_owned(),
             verify: Verify::Nothing,
             id_header: None,
+            preset: Preset::Generic,
             bot: BotName::new("assistant"),
             chat: ChatId::new("oc_1"),
             template: Some(template),

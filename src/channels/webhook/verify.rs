@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use axum::http::HeaderMap;
+use axum::http::header::AUTHORIZATION;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use hmac::{KeyInit, Mac};
-use sha2::Sha256;
+use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
 use super::refusal::Refusal;
@@ -46,6 +47,10 @@ pub enum Verify {
     Nothing,
     /// By a signature.
     Hmac(Hmac),
+    /// By this token in the header `Authorization`.
+    Bearer(Secret),
+    /// By this `user:password` in the header `Authorization`.
+    Basic(Secret),
 }
 
 impl Verify {
@@ -59,8 +64,32 @@ impl Verify {
         match self {
             Self::Nothing => Ok(None),
             Self::Hmac(hmac) => hmac.check(headers, body, now),
+            Self::Bearer(token) => {
+                let given = authorization(headers, "bearer")?;
+                equal(token, given.as_bytes())
+            }
+            Self::Basic(pair) => {
+                let given = STANDARD.decode(authorization(headers, "basic")?);
+                equal(pair, &given.map_err(|_broken| Refusal::WrongAuthorization)?)
+            }
         }
     }
+}
+
+/// What the header `Authorization` says by a scheme.
+fn authorization<'h>(headers: &'h HeaderMap, scheme: &str) -> Result<&'h str, Refusal> {
+    let said = only(headers, AUTHORIZATION.as_str()).ok_or(Refusal::Unauthorized)?;
+    let (named, given) = said.trim().split_once(' ').ok_or(Refusal::WrongAuthorization)?;
+    let is_it = named.eq_ignore_ascii_case(scheme);
+    is_it.then(|| given.trim_start()).ok_or(Refusal::WrongAuthorization)
+}
+
+/// The digests are compared: nobody learns how long the secret is either. A call that says nothing
+/// of its time was not signed at any.
+fn equal(secret: &Secret, given: &[u8]) -> Result<Option<Timestamp>, Refusal> {
+    let (known, given) = (Sha256::digest(secret.expose()), Sha256::digest(given));
+    let is_same = bool::from(known.as_slice().ct_eq(given.as_slice()));
+    if is_same { Ok(None) } else { Err(Refusal::WrongAuthorization) }
 }
 
 impl Hmac {
@@ -160,6 +189,43 @@ mod tests {
         let base64 = STANDARD.encode(hex::decode(SIGNATURE).unwrap());
         let other = Hmac { encoding: Encoding::Base64, prefix: String::new(), ..hmac() };
         assert_eq!(checked(&other, &[(name, &base64)], 0), None);
+    }
+
+    #[test]
+    fn a_token_or_a_password_is_genuine_and_nothing_beside_it_is() {
+        let said = |verify: &Verify, values: &[&str]| {
+            let mut headers = HeaderMap::new();
+            for value in values {
+                headers.append("authorization", value.parse().unwrap());
+            }
+            verify.check(&headers, BODY, Timestamp::default()).err()
+        };
+        let bearer = Verify::Bearer(Secret::new("a token"));
+        for good in ["Bearer a token", "bearer  a token"] {
+            assert_eq!(said(&bearer, &[good]), None, "{good}");
+        }
+        let basic = Verify::Basic(Secret::new("user:password"));
+        let pair = STANDARD.encode("user:password");
+        assert_eq!(said(&basic, &[&format!("Basic {pair}")]), None);
+        let long = format!("Basic {}", STANDARD.encode("user:password2"));
+        let as_bearer = format!("Bearer {pair}");
+        let bad = [
+            "a token",
+            "Bearer",
+            "Bearer ",
+            "Bearer a",
+            "Bearer a tokens",
+            "Basic a token",
+            "Basic !",
+            "Basic ",
+            &long,
+            &as_bearer,
+        ];
+        for (verify, bad) in bad.iter().flat_map(|bad| [(&bearer, bad), (&basic, bad)]) {
+            assert_eq!(said(verify, &[bad]), Some(Refusal::WrongAuthorization), "{bad}");
+            assert_eq!(said(verify, &[]), Some(Refusal::Unauthorized));
+            assert_eq!(said(verify, &[bad, bad]), Some(Refusal::Unauthorized));
+        }
     }
 
     #[test]
