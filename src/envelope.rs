@@ -13,6 +13,7 @@ mod link;
 mod message;
 mod origin;
 mod path;
+mod place;
 mod ports;
 mod press;
 mod reply;
@@ -29,6 +30,7 @@ pub use message::{
 };
 pub use origin::{Addressing, ChatKind, DedupKey, Incoming, Meeting, News, Notice, Relation};
 pub use path::{MessagePath, PathKind, PathStep};
+pub use place::InPlace;
 pub use ports::{
     Arrival, Control, Errand, ErrandKind, Fact, Forwarded, Hit, Ide, IdeTask, Inlet, InletError,
     Knowledge, KnowledgeError, LookedUp, Lookup, LookupError, Memory, MemoryError, MemoryScope,

@@ -19,6 +19,7 @@ mod doubt;
 mod errand;
 mod failed;
 mod flow;
+mod in_place;
 mod instead;
 mod journal;
 mod late;

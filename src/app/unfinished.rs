@@ -124,6 +124,7 @@ mod tests {
             closing: None,
             admitted: AdmittedV1::default(),
             merged: Vec::new(),
+            in_place: None,
         };
         let mut changes = vec![Change::PutInbox { turn, row: Box::new(row) }];
         let sends = [

@@ -38,6 +38,7 @@ impl Outlet for TerminalOutlet {
             | Operation::Renew { .. }
             | Operation::Finalise { .. }
             | Operation::ChangeCard { .. }
+            | Operation::ChangeText { .. }
             | Operation::React { .. }
             | Operation::Unreact { .. }
             | Operation::Recall { .. } => {

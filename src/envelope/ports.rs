@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::message::{AgentMessage, Attachment, Channel};
 use super::origin::{DedupKey, Incoming, Notice};
 use super::path::MessagePath;
+use super::place::InPlace;
 use super::press::{Press, PressReply};
 use crate::base::{BotName, ChatId, MessageId, SessionKey, Timestamp, TurnId, UserId, Verdict};
 
@@ -46,6 +47,8 @@ pub enum ErrandKind {
     Post {
         /// Why, for `/why`.
         reason: String,
+        /// It tells the state of something, in the place of the state before.
+        in_place: Option<InPlace>,
     },
 }
 

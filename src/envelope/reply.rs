@@ -231,6 +231,15 @@ pub enum Operation {
         /// The whole new card.
         card: Box<Card>,
     },
+    /// Puts a text in the place of the one that an own message shows as a card.
+    ChangeText {
+        /// The own message.
+        message: MessageId,
+        /// Where the text goes in a message of its own if that cannot be changed any more.
+        destination: Destination,
+        /// The whole new text, Markdown as models write it.
+        text: String,
+    },
     /// Puts a sign on somebody's message.
     React {
         /// The message.

@@ -8,6 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::bot::BotRuntime;
 use super::flow::Gateway;
+use super::in_place::kept_place;
 use super::instead::{gap, leave_out, spoken_anew, told};
 use super::live::{is_show, never_came};
 use super::settle::{Part, Way, is_settled};
@@ -69,8 +70,11 @@ impl Gateway {
                 sent.push(message);
             }
             if !was_settled {
-                send.settled_at = Some(self.shared.clock.now());
-                self.put_send(sending.turn, number, &send).await?;
+                let now = self.shared.clock.now();
+                send.settled_at = Some(now);
+                let place = if of == 1 { kept_place(sending.row, &send, now)? } else { None };
+                let change = put_send(sending.turn, number, &send);
+                self.shared.store.commit(std::iter::once(change).chain(place).collect()).await?;
             }
             settled.push(send);
         }
@@ -84,6 +88,9 @@ impl Gateway {
         way: &Way,
         mut part: Part<'_>,
     ) -> Result<(), TurnError> {
+        if part.of == 1 {
+            self.aim(sending, part.send).await?;
+        }
         if never_came(part.earlier) {
             spoken_anew(sending, &mut part, "it never came up");
         }
@@ -114,9 +121,12 @@ impl Gateway {
         part: u16,
         send: &SendV1,
     ) -> Result<(), TurnError> {
-        let change = Change::PutSend { turn, part, send: Box::new(send.clone()) };
-        Ok(self.shared.store.commit(vec![change]).await?)
+        Ok(self.shared.store.commit(vec![put_send(turn, part, send)]).await?)
     }
+}
+
+fn put_send(turn: TurnId, part: u16, send: &SendV1) -> Change {
+    Change::PutSend { turn, part, send: Box::new(send.clone()) }
 }
 
 fn abandon_without_way(send: &mut SendV1) {

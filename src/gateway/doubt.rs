@@ -270,6 +270,7 @@ mod tests {
             accepted_at,
             closing: None,
             merged: Vec::new(),
+            in_place: None,
             admitted: AdmittedV1::default(),
         };
         let second = Duration::from_secs(1);

@@ -11,8 +11,8 @@ use super::plan::planned_closing;
 use super::sessions::Job;
 use super::stop::Stop;
 use crate::base::{SessionKey, Verdict};
-use crate::envelope::{AgentMessage, DedupKey, Errand, ErrandKind, InletError, Submitted};
-use crate::store::{ClosingV1, Lane};
+use crate::envelope::{AgentMessage, DedupKey, Errand, ErrandKind, InPlace, InletError, Submitted};
+use crate::store::{ClosingV1, InboxV1, Lane};
 
 /// At most this many posts wait for one chat; a caller beyond them is asked to come again.
 const POSTS_WAITING_MAX: usize = 1000;
@@ -29,7 +29,9 @@ impl Gateway {
                 let row = self.row(message, lane);
                 self.accept_row(&bot, &keys, row).await
             }
-            ErrandKind::Post { reason } => self.post(&bot, message, &keys, reason).await,
+            ErrandKind::Post { reason, in_place } => {
+                self.post(&bot, message, &keys, (reason, in_place)).await
+            }
         }
     }
 
@@ -40,7 +42,7 @@ impl Gateway {
         bot: &BotRuntime,
         mut message: AgentMessage,
         keys: &[DedupKey],
-        reason: String,
+        (reason, in_place): (String, Option<InPlace>),
     ) -> Result<Submitted, InletError> {
         let chat = &message.reply_fn.destination().chat;
         let key = SessionKey::new(format!("{}/{chat}/posts", bot.name));
@@ -51,7 +53,7 @@ impl Gateway {
         message.session.id = key.clone();
         let turn = self.next_turn();
         let text = message.content.clone();
-        let row = self.row(message, Lane::Session);
+        let row = InboxV1 { in_place, ..self.row(message, Lane::Session) };
         let closing = ClosingV1 { verdict: Verdict::Answered, reason };
         let planned = planned_closing(bot, turn, row, closing, text.as_str().into());
         let (row, changes) = planned.map_err(|error| not_accepted(&error))?;

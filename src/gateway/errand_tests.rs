@@ -27,7 +27,7 @@ fn errand(id: &str, kind: ErrandKind) -> Arrival {
 async fn an_errand_is_done_once_without_asking_who_may_talk_to_the_bot() {
     let mouth = Arc::new(Mouth::default());
     let gateway = gateway(&mouth);
-    let post = || ErrandKind::Post { reason: "the webhook alerts".to_owned() };
+    let post = || ErrandKind::Post { reason: "the webhook alerts".to_owned(), in_place: None };
     let submitted = gateway.submit(errand("hook-1", post())).await.unwrap();
     assert!(matches!(submitted, Submitted::Accepted(_)));
     assert_eq!(said(&mouth, 1).await[0].1, "the disk is full");

@@ -97,6 +97,7 @@ mod tests {
             accepted_at: Timestamp::default(),
             closing: None,
             merged: Vec::new(),
+            in_place: None,
             admitted: AdmittedV1 { standing: Standing::Admin, again: false },
         };
         let closing = ClosingV1 { verdict: Verdict::Failed, reason: String::new() };

@@ -399,6 +399,7 @@ impl Gateway {
             closing: None,
             admitted: AdmittedV1::default(),
             merged: Vec::new(),
+            in_place: None,
         }
     }
 

@@ -56,7 +56,9 @@ pub(super) fn refused(sending: &Sending<'_>, part: &mut Part<'_>, refusal: Refus
             send.reason =
                 format!("the card was refused ({}); it was sent as {poorer}", refusal.reason);
         }
-        Operation::Finalise { .. } => spoken_anew(sending, part, refusal.reason),
+        Operation::Finalise { .. } | Operation::ChangeText { .. } => {
+            spoken_anew(sending, part, refusal.reason);
+        }
         // Perhaps it is the form that is not taken: every form says the same words.
         Operation::Create { form, .. } | Operation::Reply { form, .. }
             if refusal.for_content
@@ -88,17 +90,24 @@ pub(super) fn refused(sending: &Sending<'_>, part: &mut Part<'_>, refusal: Refus
     }
 }
 
-/// The last words of a growing message that cannot be changed, or never came up, in a message of
-/// their own.
+/// The words of a message that cannot be changed, or never came up, in a message of their own.
 pub(super) fn spoken_anew(sending: &Sending<'_>, part: &mut Part<'_>, why: &str) {
     let send = &mut *part.send;
-    let Operation::Finalise { destination, draft, .. } = &send.operation else { return };
+    let (destination, text, what) = match &send.operation {
+        Operation::Finalise { destination, draft, .. } => {
+            (destination, &draft.text, "the growing message could not be completed")
+        }
+        Operation::ChangeText { destination, text, .. } => {
+            (destination, text, "the message before could not be changed")
+        }
+        _ => return,
+    };
     let channel = destination.channel;
     let form =
         sending.bot.outlets.get(&channel).map_or(Form::Text, |way| way.form(&sending.bot.name));
-    send.operation = operation(destination, draft.text.clone(), form, None);
+    send.operation = operation(destination, text.clone(), form, None);
     anew(send, format!("{}-{}a", sending.turn.simple(), part.number));
-    send.reason = format!("the growing message could not be completed ({why}); it was sent anew");
+    send.reason = format!("{what} ({why}); it was sent anew");
 }
 
 const fn word(form: Form) -> &'static str {

@@ -180,6 +180,7 @@ mod tests {
             closing: None,
             admitted: AdmittedV1::default(),
             merged: Vec::new(),
+            in_place: None,
         }
     }
 

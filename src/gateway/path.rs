@@ -173,6 +173,7 @@ fn of_send(part: u16, send: &SendV1) -> Option<PathStep> {
         }
         (_, Operation::Show { .. }) => "shown, growing",
         (_, Operation::Finalise { .. }) => "completed",
+        (SendState::Confirmed, Operation::ChangeText { .. }) => "changed in place",
         (SendState::Confirmed, _) => "sent",
     };
     let delivered = send.delivered_id.as_deref().unwrap_or_default();

@@ -18,6 +18,7 @@ fn job(ids: &TurnIds) -> Job {
             closing: None,
             admitted: AdmittedV1::default(),
             merged: Vec::new(),
+            in_place: None,
         },
         stop: Stop::default(),
         recovered: false,

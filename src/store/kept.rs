@@ -36,11 +36,13 @@ pub enum Shelf {
     Digest,
     /// Cards whose buttons can be pressed.
     Cards,
+    /// Messages that show the state of something.
+    InPlace,
 }
 
 impl Shelf {
     /// All of them.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Welcome,
         Self::Pairing,
         Self::Usage,
@@ -51,6 +53,7 @@ impl Shelf {
         Self::Schedule,
         Self::Digest,
         Self::Cards,
+        Self::InPlace,
     ];
 
     /// The byte that its keys begin with in the store.
@@ -66,6 +69,7 @@ impl Shelf {
             Self::Schedule => b'c',
             Self::Digest => b'g',
             Self::Cards => b'k',
+            Self::InPlace => b'n',
         }
     }
 
@@ -82,6 +86,7 @@ impl Shelf {
             | Self::Schedule
             | Self::Digest => self.name(),
             Self::Cards => "cards",
+            Self::InPlace => "in_place",
         }
     }
 
@@ -97,6 +102,7 @@ impl Shelf {
             Self::Schedule => "schedule",
             Self::Digest => "digest",
             Self::Cards => "card",
+            Self::InPlace => "message that is changed in place",
         }
     }
 }

@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::base::{BotName, MessageId, SessionKey, Timestamp, TurnId, Verdict};
-use crate::envelope::{AgentMessage, Exchange, Operation, PathStep};
+use crate::envelope::{AgentMessage, Exchange, InPlace, Operation, PathStep};
 
 /// Which way a turn goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,6 +38,9 @@ pub struct InboxV1 {
     /// If several messages are answered as one: each of them as it came, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub merged: Vec<AgentMessage>,
+    /// A post that tells the state of something, in the place of the state before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub in_place: Option<InPlace>,
 }
 
 impl InboxV1 {

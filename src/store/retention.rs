@@ -19,8 +19,8 @@ use crate::telemetry::Event;
 /// A message is told from its repetition for at least 26 hours after its acceptance; two more are
 /// for clocks that are put right meanwhile.
 const DEDUP_KEPT: Duration = Duration::from_secs((26 + 2) * 3600);
-/// Cards whose buttons can be pressed: for as long as the platforms keep a card alive. The
-/// signatures of buttons live no longer.
+/// Cards whose buttons can be pressed or that are changed in place: for as long as the platforms
+/// keep a card alive. The signatures of buttons live no longer.
 const CARDS_KEPT: Duration = Duration::from_secs(14 * 24 * 3600);
 /// Verdicts of events that started no work.
 const NOTES_KEPT: Duration = Duration::from_secs(7 * 24 * 3600);
@@ -46,7 +46,7 @@ pub struct Retention {
 }
 
 impl Retention {
-    fn rules(&self) -> [(Expiring, Duration); 9] {
+    fn rules(&self) -> [(Expiring, Duration); 10] {
         [
             (Expiring::DedupKeys, DEDUP_KEPT),
             (Expiring::Receipts, self.ledger),
@@ -57,6 +57,7 @@ impl Retention {
             (Expiring::Shelf(Shelf::Recent), self.overheard),
             (Expiring::Shelf(Shelf::Overheard), self.overheard),
             (Expiring::Shelf(Shelf::Cards), CARDS_KEPT),
+            (Expiring::Shelf(Shelf::InPlace), CARDS_KEPT),
         ]
     }
 }

@@ -6,6 +6,8 @@ mod admin;
 #[cfg(test)]
 mod admission;
 #[cfg(test)]
+mod alerts;
+#[cfg(test)]
 #[path = "../support/almanac.rs"]
 mod almanac;
 #[cfg(test)]

@@ -306,6 +306,7 @@ fn inbox(number: u64, content: &str) -> Change {
         closing: None,
         admitted,
         merged: Vec::new(),
+        in_place: None,
     };
     Change::PutInbox { turn: turn_id(number), row: Box::new(row) }
 }

@@ -112,6 +112,10 @@ async fn carry_out(bot: &LarkBot, delivery: &Delivery) -> Result<String, ApiErro
             api.change_card(message, Said::Card(card, bot.buttons())).await?;
             Ok(message.as_str().to_owned())
         }
+        Operation::ChangeText { message, text, .. } => {
+            api.change_card(message, Said::Markdown(text, known)).await?;
+            Ok(message.as_str().to_owned())
+        }
         Operation::React { message, reaction } => api.react(message, emoji(*reaction)).await,
         Operation::Unreact { message, reaction, reaction_id } => {
             let removed = api.unreact(message, emoji(*reaction), reaction_id.as_deref()).await;
@@ -126,6 +130,7 @@ fn shown_for_good(operation: &Operation) -> Option<&str> {
     match operation {
         Operation::Create { text, form: Form::Card, card: None, .. }
         | Operation::Reply { text, form: Form::Card, card: None, .. }
+        | Operation::ChangeText { text, .. }
         | Operation::Finalise { draft: Draft { text, .. }, .. } => Some(text),
         _ => None,
     }

@@ -7,16 +7,18 @@
 use std::collections::HashMap;
 
 use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
 use url::Url;
 
 use super::text::TEXT_BYTES_MAX;
 use crate::base::limit::one_line;
 use crate::base::{AlertsSay, FromHook, Locale, Say};
+use crate::envelope::InPlace;
 
 /// So many members are listed, the others counted.
 const LISTED_MAX: usize = 20;
 /// The lines of members take at most this many bytes, which leaves room for what is around them.
-const LINES_BYTES_MAX: usize = TEXT_BYTES_MAX - 2048;
+const LINES_BYTES_MAX: usize = TEXT_BYTES_MAX - 3072;
 /// The longest sentence of an alert, in characters.
 const SENTENCE_CHARS_MAX: usize = 200;
 /// The longest name or value of a label, in characters.
@@ -36,6 +38,7 @@ const SENTENCES: [&str; 3] = ["summary", "description", "message"];
 
 /// The alerts of one group.
 pub(super) struct Group<'a> {
+    key: &'a str,
     body: &'a Value,
     firing: Vec<Member<'a>>,
     resolved: Vec<Member<'a>>,
@@ -52,7 +55,7 @@ struct Member<'a> {
 impl<'a> Group<'a> {
     /// The group that a body tells of; `None` if it is not Alertmanager's.
     pub(super) fn of(body: &'a Value) -> Option<Self> {
-        body.get("groupKey")?.as_str().filter(|key| !key.is_empty())?;
+        let key = body.get("groupKey")?.as_str().filter(|key| !key.is_empty())?;
         let alerts = body.get("alerts")?.as_array().filter(|alerts| !alerts.is_empty())?;
         let usual = body.get("status").and_then(Value::as_str);
         let member = |alert: &'a Value| {
@@ -64,7 +67,7 @@ impl<'a> Group<'a> {
         let (resolved, firing) = members?.into_iter().partition(|member| member.is_over);
         let left_out = body.get("truncatedAlerts").and_then(Value::as_u64).unwrap_or_default();
         let left_out = usize::try_from(left_out).unwrap_or(usize::MAX);
-        Some(Self { body, firing, resolved, left_out })
+        Some(Self { key, body, firing, resolved, left_out })
     }
 
     /// Whether none of its members goes on. Of those that were left out, the group's own word
@@ -72,6 +75,13 @@ impl<'a> Group<'a> {
     fn is_over(&self) -> bool {
         let says_so = self.body.get("status").and_then(Value::as_str) == Some("resolved");
         self.firing.is_empty() && (self.left_out == 0 || says_so)
+    }
+
+    /// One message shows the group until it is over.
+    pub(super) fn place(&self, hook: &str) -> InPlace {
+        // A hook's name has no space.
+        let key = hex::encode(Sha256::digest(format!("{hook} {}", self.key)));
+        InPlace { key, is_last: self.is_over() }
     }
 
     /// All of it as Markdown.

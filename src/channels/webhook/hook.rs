@@ -6,7 +6,7 @@ use std::time::Duration;
 use axum::http::HeaderMap;
 use sha2::{Digest, Sha256};
 
-use super::text::text_of;
+use super::text::said_by;
 use super::verify::{Verify, only};
 use crate::base::{BotName, ChatId, Locale, MessageId, Template, Timestamp};
 use crate::envelope::{AgentMessage, Channel, DedupKey, Destination, Errand, ErrandKind};
@@ -80,8 +80,8 @@ pub(super) struct Call<'a> {
 impl Hook {
     /// What the call asks for, and the id by which people can ask about it.
     pub(super) fn errand(&self, call: &Call<'_>) -> (MessageId, Errand) {
-        let (text, error) = text_of(self, call.body);
-        if let Some(error) = error {
+        let said = said_by(self, call.body);
+        if let Some(error) = said.error {
             Event::HookTemplateFailed { hook: &self.name, error: &error }.emit();
         }
         let (id, keys) = self.identify(call);
@@ -93,13 +93,13 @@ impl Hook {
             in_thread: false,
             thread: None,
         };
-        let message = AgentMessage::errand(Channel::Webhook, id.clone(), text, destination);
+        let message = AgentMessage::errand(Channel::Webhook, id.clone(), said.text, destination);
         let reason = format!("webhook {}", self.name);
         let errand = Errand {
             bot: self.bot.clone(),
             message: message.sent_at(call.now),
             keys,
-            kind: ErrandKind::Post { reason },
+            kind: ErrandKind::Post { reason, in_place: said.in_place },
         };
         (id, errand)
     }

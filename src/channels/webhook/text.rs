@@ -8,6 +8,7 @@ use super::alerts::Group;
 use super::hook::{Hook, Preset};
 use crate::base::limit::{ellipsis, prefix_bytes};
 use crate::base::{FromHook, Locale, Say, TemplateError};
+use crate::envelope::InPlace;
 
 /// The longest text of a call in the chat, in bytes; what is longer is cut, with a mark.
 pub(super) const TEXT_BYTES_MAX: usize = 8 * 1024;
@@ -18,9 +19,30 @@ const TITLES: [&str; 3] = ["title", "subject", "summary"];
 /// Members of a body that say it in words, the first of them that it has.
 const TEXTS: [&str; 5] = ["message", "text", "content", "description", "body"];
 
-/// What a body says, and what went wrong with the template if something did.
-pub(super) fn text_of(hook: &Hook, body: &[u8]) -> (String, Option<TemplateError>) {
+/// What a call says in the chat.
+pub(super) struct Said {
+    pub(super) text: String,
+    /// What went wrong with the template.
+    pub(super) error: Option<TemplateError>,
+    /// Whose message it takes the place of.
+    pub(super) in_place: Option<InPlace>,
+}
+
+/// What a body says.
+pub(super) fn said_by(hook: &Hook, body: &[u8]) -> Said {
     let read = serde_json::from_slice::<Value>(body).ok();
+    let in_place = group(hook, read.as_ref()).map(|group| group.place(&hook.name));
+    let (text, error) = text_of(hook, body, read);
+    Said { text, error, in_place }
+}
+
+/// The alerts that a body tells of.
+fn group<'a>(hook: &Hook, read: Option<&'a Value>) -> Option<Group<'a>> {
+    read.filter(|_| hook.preset == Preset::Alertmanager).and_then(Group::of)
+}
+
+/// The text, and what went wrong with the template if something did.
+fn text_of(hook: &Hook, body: &[u8], read: Option<Value>) -> (String, Option<TemplateError>) {
     let text = String::from_utf8_lossy(body);
     let Some(template) = &hook.template else {
         return (plain(hook, read.as_ref(), &text), None);
@@ -54,8 +76,7 @@ fn content(read: Option<Value>, text: &str) -> Value {
 
 /// What is said without a template.
 fn plain(hook: &Hook, read: Option<&Value>, text: &str) -> String {
-    let group = read.filter(|_| hook.preset == Preset::Alertmanager).and_then(Group::of);
-    if let Some(group) = group {
+    if let Some(group) = group(hook, read) {
         return group.text(hook.locale);
     }
     let said: Cow<'_, str> = match read {
@@ -123,9 +144,9 @@ mod tests {
             locale: Locale::EnUs,
             last: LastBodies::default(),
         };
-        let (text, error) = text_of(&hook, br#"{"x":1}"#);
+        let Said { text, error, .. } = said_by(&hook, br#"{"x":1}"#);
         assert!(text.contains("\"x\": 1") && error.is_none(), "{text}");
-        let (text, _) = text_of(&hook, br#"{"alert":{"title":"Disk full"}}"#);
-        assert_eq!(text.trim(), "**Disk full**");
+        let said = said_by(&hook, br#"{"alert":{"title":"Disk full"}}"#);
+        assert_eq!((said.text.trim(), said.in_place), ("**Disk full**", None));
     }
 }

@@ -34,6 +34,7 @@ pub(in crate::store) fn inbox_record(turn: TurnId) -> InboxV1 {
         closing: None,
         admitted: AdmittedV1::default(),
         merged: Vec::new(),
+        in_place: None,
     }
 }
 

@@ -5,6 +5,9 @@ use std::time::Duration;
 use larkspur::playground::{Endpoint, FaultAction, FaultRule, LateStream, Say, SeenMessage};
 use serde_json::{Value, json};
 
+use crate::alerts::{
+    BOTH_FIRE, NONE_FIRES, ONE_FIRES, SAID_BOTH, SAID_NONE, SAID_ONE, alert_stage, alerted,
+};
 use crate::llm_script::{Mode, Turn};
 use crate::stage::{Options, Stage};
 use crate::talk::{bot_lines, late, until};
@@ -207,6 +210,22 @@ async fn p129_thoughts_are_never_seen_wherever_the_stream_is_cut() {
             }
         }
     }
+}
+
+/// The status of the group is firing if any member fires; resolved members are displayed as firing.
+#[tokio::test(flavor = "multi_thread")]
+async fn p169_each_alert_is_told_as_it_is_in_one_message_until_all_are_resolved() {
+    let (mut stage, chat) = alert_stage().await;
+    stage.start(&[]).await;
+    for (members, said) in [(BOTH_FIRE, SAID_BOTH), (ONE_FIRES, SAID_ONE), (NONE_FIRES, SAID_NONE)]
+    {
+        alerted(&stage, &members).await;
+        assert_eq!(bot_lines(&stage, &chat), [said]);
+    }
+    alerted(&stage, &BOTH_FIRE).await;
+    assert_eq!(bot_lines(&stage, &chat), [SAID_NONE, SAID_BOTH]);
+    alerted(&stage, &ONE_FIRES).await;
+    assert_eq!(bot_lines(&stage, &chat), [SAID_NONE, SAID_ONE], "the second message goes on");
 }
 
 /// The update of a card blocks the model's stream.
