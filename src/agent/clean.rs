@@ -2,6 +2,8 @@
 //!
 //! Code blocks are left exactly as they are.
 
+use crate::base::limit::is_blank;
+
 const LEADS: [&str; 7] = [
     "final answer:",
     "final answer：",
@@ -23,6 +25,7 @@ pub(super) fn clean_final_answer(text: &str) -> String {
         let lead = LEADS.iter().find_map(|lead| strip_prefix_ignoring_case(rest, lead));
         match lead {
             Some(behind) => rest = behind.trim_start(),
+            None if is_blank(rest) => return String::new(),
             None => return rest.to_owned(),
         }
     }

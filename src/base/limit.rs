@@ -17,6 +17,21 @@ pub fn prefix_chars(text: &str, chars_max: usize) -> &str {
     }
 }
 
+/// Characters without width, which clients leave at the ends of texts.
+fn is_invisible(character: char) -> bool {
+    matches!(character, '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{feff}' | '\u{180e}' | '\u{00ad}')
+}
+
+/// `text` without white space and invisible characters at its ends; its inside is not touched.
+pub fn trim(text: &str) -> &str {
+    text.trim_matches(|character: char| character.is_whitespace() || is_invisible(character))
+}
+
+/// Whether there is nothing to see in `text`.
+pub fn is_blank(text: &str) -> bool {
+    trim(text).is_empty()
+}
+
 /// `text` for use inside one line: control characters become spaces, and it is cut like by
 /// [`ellipsis`].
 pub fn one_line(text: &str, chars_max: usize) -> String {

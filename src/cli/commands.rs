@@ -16,7 +16,7 @@ use crate::app::{self, Answer, App, AppError};
 use crate::base::problem::Severity;
 use crate::base::{Disposition, Problem, SystemClock, Verdict};
 use crate::config::{self, Environment, Loaded};
-use crate::playground::{Playground, Settings as PlaygroundSettings, Transport};
+use crate::playground::{AppSettings, Playground, Settings as PlaygroundSettings, Transport};
 use crate::telemetry::{self, LogFormat};
 
 /// Runs one command.
@@ -163,6 +163,7 @@ fn sim(
 ) -> Result<Exit, Unsaid> {
     let cancel = CancellationToken::new();
     let settings = PlaygroundSettings { listen, ..PlaygroundSettings::default() };
+    let app = settings.app.clone();
     telemetry::init("info", LogFormat::Text);
     block_on(async move {
         let clock = Arc::new(SystemClock::default());
@@ -180,6 +181,7 @@ fn sim(
             playground.set_transport(Transport::Websocket);
         }
         say(&format!("The playground is at {}", playground.base_url()))?;
+        say(&for_the_bot_file(&playground.base_url(), &app, websocket))?;
         match app::termination() {
             Ok(terminated) => terminated.await,
             Err(error) => complain(&format!("larkspur: signals cannot be caught: {error}")),
@@ -188,6 +190,29 @@ fn sim(
         playground.stop().await;
         Ok(Exit::Done)
     })
+}
+
+/// What a bot's file needs to be a bot of the playground.
+fn for_the_bot_file(base_url: &str, app: &AppSettings, websocket: bool) -> String {
+    let AppSettings { app_id, app_secret, encrypt_key, verification_token, .. } = app;
+    let wanted = if websocket {
+        "transport = \"websocket\"".to_owned()
+    } else {
+        "encrypt_key = \"env:LARK_ENCRYPT_KEY\"\nverification_token = \"env:LARK_VERIFICATION_TOKEN\""
+            .to_owned()
+    };
+    let mut variables = vec![("LARK_APP_SECRET", app_secret)];
+    if !websocket {
+        variables.push(("LARK_ENCRYPT_KEY", encrypt_key));
+        variables.push(("LARK_VERIFICATION_TOKEN", verification_token));
+    }
+    let variables: Vec<String> =
+        variables.into_iter().map(|(name, value)| format!("export {name}={value}")).collect();
+    format!(
+        "A bot of it has in its file\n\n[lark]\napp_id = \"{app_id}\"\nbase_url = \"{base_url}\"\n\
+         app_secret = \"env:LARK_APP_SECRET\"\n{wanted}\n\nand the daemon in its environment\n\n{}\n",
+        variables.join("\n")
+    )
 }
 
 /// The configuration, or its problems on standard error.

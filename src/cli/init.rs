@@ -101,7 +101,10 @@ impl<P: Person> Interview<'_, P> {
     fn all(mut self, wish: &Wish) -> Result<Answers, Cut> {
         let bot = self.ask(Words::Bot, Words::BotPrompt, "assistant", |text| {
             let is_plain = |c: char| matches!(c, 'a'..='z' | '0'..='9' | '-' | '_');
-            check(text, !text.is_empty() && text.chars().all(is_plain), Words::WrongName)
+            check(text, !text.is_empty() && text.chars().all(is_plain), Words::WrongName)?;
+            // Whoever does not answer takes what comes, and is told so at the end.
+            let file = wish.dir.join(format!("bots/{text}.toml"));
+            check(text, wish.yes || wish.force || !file.exists(), Words::NameTaken)
         })?;
         let app = self.app()?;
         let model = self.model()?;

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::base::limit::is_blank;
+
 /// What a growing message shows.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Draft {
@@ -18,7 +20,7 @@ pub struct Draft {
 impl Draft {
     /// Whether there is nothing to be seen in it.
     pub fn is_empty(&self) -> bool {
-        self.steps.is_empty() && self.text.trim().is_empty()
+        self.steps.is_empty() && is_blank(&self.text)
     }
 }
 

@@ -4,6 +4,8 @@ use crate::base::limit::{ellipsis, prefix_chars};
 
 /// The longest excerpt, in characters.
 pub(super) const EXCERPT_CHARS_MAX: usize = 320;
+/// What stands before code and behind it.
+const FENCE_LINE: &str = "```\n";
 /// What stands before the line that answers best takes at most so many of them.
 const LEAD_CHARS_MAX: usize = 160;
 
@@ -11,31 +13,51 @@ const LEAD_CHARS_MAX: usize = 160;
 /// with its weight), line by line. Starts with the body's beginning if no line has any; within a
 /// list it starts with the list, or says with dots that it does not.
 pub(super) fn excerpt(body: &str, title: &str, surfaces: &[(String, f32)]) -> String {
-    let lines: Vec<Line> = body
-        .lines()
-        .map(Line::of)
-        .filter(|line| !line.text.is_empty() && line.text != title)
-        .collect();
+    let lines: Vec<Line> = lines_of(body).filter(|line| line.text != title).collect();
     let best = heaviest(&lines, surfaces);
     let start = beginning(&lines, best);
     let mut passage = String::new();
     if lines.get(start).is_some_and(|line| line.is_item) && is_inside_a_list(&lines, start) {
         passage.push_str("…\n");
     }
-    let mut is_first = true;
+    let (mut is_first, mut is_code) = (true, false);
     for line in lines.iter().skip(start) {
+        // What a fence takes is not counted: it is no word.
         let room = EXCERPT_CHARS_MAX.saturating_sub(passage.chars().count() + 1);
-        if is_first {
-            passage.push_str(&window(&line.text, surfaces));
-            is_first = false;
-        } else if line.text.chars().count() <= room {
-            passage.push('\n');
-            passage.push_str(&line.text);
-        } else {
+        let text = if is_first { window(&line.text, surfaces) } else { line.text.clone() };
+        if !is_first && text.chars().count() > room {
             break;
         }
+        if !is_first {
+            passage.push('\n');
+        }
+        if line.is_code != is_code {
+            passage.push_str(FENCE_LINE);
+            is_code = line.is_code;
+        }
+        passage.push_str(&text);
+        is_first = false;
     }
-    ellipsis(&passage, EXCERPT_CHARS_MAX)
+    let mut passage = ellipsis(&passage, EXCERPT_CHARS_MAX);
+    if is_code {
+        passage.push('\n');
+        passage.push_str(FENCE_LINE.trim_end());
+    }
+    passage
+}
+
+/// The lines of a text that hold words.
+fn lines_of(body: &str) -> impl Iterator<Item = Line> {
+    let mut is_code = false;
+    body.lines().filter_map(move |line| {
+        let begins = line.trim_start();
+        if begins.starts_with("```") || begins.starts_with("~~~") {
+            is_code = !is_code;
+            return None;
+        }
+        let line = if is_code { Line::of_code(line) } else { Line::of(line) };
+        (!line.text.trim().is_empty()).then_some(line)
+    })
 }
 
 /// The first of the lines with the most weight.
@@ -80,17 +102,20 @@ struct Line {
     text: String,
     /// An item of a list, its mark kept, or a row of a table.
     is_item: bool,
+    /// It is shown within a fence.
+    is_code: bool,
 }
 
 impl Line {
-    /// The line without Markdown's marks for headings, quotes and code fences.
+    fn of_code(line: &str) -> Self {
+        Self { text: line.trim_end().to_owned(), is_item: false, is_code: true }
+    }
+
+    /// The line without Markdown's marks for headings and quotes.
     fn of(line: &str) -> Self {
         let line = line.trim();
-        if line.starts_with("```") || line.starts_with("~~~") {
-            return Self { text: String::new(), is_item: false };
-        }
         if line.starts_with('|') {
-            return Self { text: table_row(line), is_item: true };
+            return Self { text: table_row(line), is_item: true, is_code: false };
         }
         let text = line.trim_start_matches(['#', '>', ' ']);
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -98,7 +123,7 @@ impl Line {
             || text.split_once(". ").is_some_and(|(number, _)| {
                 !number.is_empty() && number.chars().all(|digit| digit.is_ascii_digit())
             });
-        Self { text, is_item }
+        Self { text, is_item, is_code: false }
     }
 }
 
@@ -161,6 +186,15 @@ mod tests {
         assert_eq!(excerpt(&body, "T", &surfaces(&["needle"])), "…\n9. press the needle\n10. done");
         let short = "Steps:\n1. take it\n2. press the needle";
         assert_eq!(excerpt(short, "T", &surfaces(&["needle"])), short);
+    }
+
+    #[test]
+    fn code_keeps_its_fences_and_its_indentation() {
+        let body = "# T\n\nPut this in:\n\n```toml\n[a]\n  needle = 1\n```\n\nThen start.";
+        let code = "```\n[a]\n  needle = 1\n```\nThen start.";
+        assert_eq!(excerpt(body, "T", &surfaces(&["put"])), format!("Put this in:\n{code}"));
+        let open = "Use:\n~~~\n  needle";
+        assert_eq!(excerpt(open, "T", &surfaces(&["needle"])), "```\n  needle\n```");
     }
 
     #[test]

@@ -14,6 +14,7 @@ use super::port::{
     Usage,
 };
 use crate::base::Disposition;
+use crate::base::limit::is_blank;
 use crate::telemetry::Event;
 
 /// The row. Its name and window are those of the first.
@@ -103,7 +104,7 @@ fn hope(error: &LlmError) -> u8 {
 }
 
 fn is_empty(reply: &ModelReply) -> bool {
-    reply.text.trim().is_empty() && reply.calls.is_empty()
+    is_blank(&reply.text) && reply.calls.is_empty()
 }
 
 /// Whether no model has done anything for the question yet, and tools may be called: the forced

@@ -178,10 +178,25 @@ fn entry(hit: &Hit, number: usize, locale: Locale) -> String {
         (Locale::ZhCn, false) => format!("[{id}]（{source}）"),
         (Locale::EnUs, false) => format!("[{id}] ({source})"),
     };
-    let lines = hit.excerpt.lines().map(one_line).filter(|line| !line.is_empty());
-    let excerpt = lines.collect::<Vec<_>>().join("\n");
+    let excerpt = passage(&hit.excerpt);
     let excerpt = if excerpt.is_empty() { excerpt } else { format!("\n{excerpt}") };
-    format!("\n\n{number}. **{title}** {cited}{excerpt}")
+    // No item of a list: the lists and the code of a passage would have to be part of it.
+    format!("\n\n**{number}. {title}** {cited}{excerpt}")
+}
+
+/// The lines of a passage without what is too much in them; code stays as it is.
+fn passage(excerpt: &str) -> String {
+    let mut is_code = false;
+    let mut lines = Vec::new();
+    for line in excerpt.lines() {
+        let is_fence = line.starts_with("```");
+        is_code ^= is_fence;
+        let line = if is_code && !is_fence { line.trim_end().to_owned() } else { one_line(line) };
+        if !line.is_empty() {
+            lines.push(line);
+        }
+    }
+    lines.join("\n")
 }
 
 fn one_line(text: &str) -> String {

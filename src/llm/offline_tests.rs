@@ -72,8 +72,8 @@ async fn it_words_the_hits_with_id_and_source_in_the_language_of_the_question() 
     assert!(reply.calls.is_empty());
     assert_eq!(
         reply.text,
-        "The knowledge base has this:\n\n1. **Alpha** [a] (a.md)\nFirst\nline.\n\n\
-         2. **b** [b]\n\n3. **Gamma** [c] (zh/c.md)\nx"
+        "The knowledge base has this:\n\n**1. Alpha** [a] (a.md)\nFirst\nline.\n\n\
+         **2. b** [b]\n\n**3. Gamma** [c] (zh/c.md)\nx"
     );
     assert!(pieces.len() > 1);
     assert_eq!(pieces.concat(), reply.text);

@@ -149,6 +149,18 @@ fn what_is_there_is_not_replaced_unless_forced_and_then_kept_beside() {
 }
 
 #[test]
+fn a_name_that_is_taken_is_said_before_anything_else_is_asked() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join("bots")).unwrap();
+    fs::write(folder.path().join("bots/assistant.toml"), "name = \"assistant\"\n").unwrap();
+    let output = run(folder.path(), &["--locale", "en-US"], "\nother\n\nnone\n\n\n");
+    assert_eq!(output.status.code(), Some(0), "{} {}", out(&output), err(&output));
+    assert!(out(&output).contains("there is a file of this name"), "{}", out(&output));
+    assert!(read(&folder, "bots/other.toml").contains("other"));
+    assert_eq!(read(&folder, "bots/assistant.toml"), "name = \"assistant\"\n");
+}
+
+#[test]
 fn a_file_that_cannot_be_written_takes_the_others_with_it() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("knowledge"), "in the way").unwrap();

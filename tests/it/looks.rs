@@ -89,6 +89,25 @@ async fn what_is_refused_in_one_form_is_sent_in_the_next_without_a_word_lost() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_code_that_sends_should_never_meet_leads_to_the_next_form_as_well() {
+    for code in [200_860, 200_850, 300_309, 300_317, 231_015] {
+        let (stage, chat, question) = refusing(MARKDOWN, &[code]).await;
+        stage.verdict(&question, "answered").await;
+        let seen = stage.sim.visible(&chat).pop().unwrap();
+        assert_eq!((seen.msg_type.as_str(), seen.from_bot), ("post", true), "{code}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_nobody_can_see_is_none() {
+    let (stage, chat, question) = refusing("\u{a0}\u{200b}\u{3000}\n\u{feff}", &[]).await;
+    stage.verdict(&question, "failed").await;
+    let lines = bot_lines(&stage, &chat);
+    assert_eq!(lines.len(), 1, "{lines:?}");
+    assert!(lines[0].chars().any(char::is_alphabetic), "an apology: {lines:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_is_refused_in_every_form_becomes_a_sentence_that_says_so() {
     let (stage, chat, question) = refusing(MARKDOWN, &[230_099; 3]).await;
     stage.verdict(&question, "failed").await;

@@ -8,6 +8,7 @@ use super::CALLS_PER_ROUND_MAX;
 use super::words::{Outcome, RunSpec, Source, ToolResult};
 use crate::agent::clean::clean_final_answer;
 use crate::agent::{prompt, summary};
+use crate::base::limit::is_blank;
 use crate::base::{Say, Timestamp};
 use crate::llm::{
     ChatMessage, Finish, LlmErrorKind, ModelReply, ModelRequest, ToolCall, ToolChoice, Usage,
@@ -261,7 +262,7 @@ impl Work {
     /// The model failed, perhaps behind these words.
     pub(super) fn broke_off(&mut self, text: &str, said: String) {
         self.trouble = format!("the model failed: {text}");
-        if !said.trim().is_empty() {
+        if !is_blank(&said) {
             self.said = said;
         }
     }

@@ -15,6 +15,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::base::UserId;
+use crate::base::limit::trim;
 use crate::envelope::{Attachment, Mention};
 
 pub(super) use card::UNTITLED;
@@ -94,16 +95,6 @@ fn finish(mut rendered: Rendered, named: &[Named], own: Option<&UserId>) -> Rend
 fn text_message(text: &str, named: &[Named], own: Option<&UserId>) -> Rendered {
     let replaced = TextMentions::new(text, named, own).replace();
     Rendered { text: replaced.text, mentions_all: replaced.everybody, ..Rendered::default() }
-}
-
-/// Characters without width, which clients leave at the ends of texts.
-fn is_invisible(character: char) -> bool {
-    matches!(character, '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{feff}' | '\u{180e}' | '\u{00ad}')
-}
-
-/// `text` without white space and invisible characters at its ends; its inside is not touched.
-fn trim(text: &str) -> &str {
-    text.trim_matches(|character: char| character.is_whitespace() || is_invisible(character))
 }
 
 /// The text behind an address: `@bot: /new` and `@bot，你好` address the bot with punctuation.

@@ -94,6 +94,8 @@ fn only_links_that_the_platform_takes_stay_links() {
         ("![](https://x.example/other.png)", "[image](https://x.example/other.png)"),
         ("![plan](plan.png) great![1]", "plan (plan.png) great&#33;[1]"),
         ("![x](data:image/png;base64,AAAA)", "x"),
+        ("[x](data:text/html,y)", "x (data:text/html,y)"),
+        ("[x](<a b>)", "x (a b)"),
     ];
     for (text, shown) in table {
         assert_eq!(card(text).replace("main.go:10", "main.go&#58;10"), shown, "{text}");

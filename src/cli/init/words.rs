@@ -33,6 +33,7 @@ pub(super) enum Words {
     Digest,
     DigestPrompt,
     WrongName,
+    NameTaken,
     WrongWord,
     WrongAppId,
     WrongUrl,
@@ -58,7 +59,7 @@ impl Words {
 }
 
 /// Every sentence in Chinese and in English.
-const TABLE: [(Words, &str, &str); 39] = [
+const TABLE: [(Words, &str, &str); 40] = [
     (
         Words::Greeting,
         "这里会问几个问题，然后写好配置文件。直接回车使用方括号里的默认值；Ctrl-C 放弃，什么都不会写。\n",
@@ -147,6 +148,11 @@ const TABLE: [(Words, &str, &str); 39] = [
     ),
     (Words::DigestPrompt, "群", "Chat"),
     (Words::WrongName, "只能有小写字母、数字、- 和 _", "only lower-case letters, digits, - and _"),
+    (
+        Words::NameTaken,
+        "这个名字的文件已经存在；换个名字，或者用 --force 重新开始（旧文件会保留）",
+        "there is a file of this name; take another, or start again with --force, which keeps the old one",
+    ),
     (Words::WrongWord, "不是可选的值", "this is none of the choices"),
     (
         Words::WrongAppId,

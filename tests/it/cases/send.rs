@@ -4,6 +4,9 @@ use larkspur::base::{BotName, ChatId, MessageId};
 use larkspur::envelope::{Channel, Delivery, Destination, Form, Operation, Outlet, Thread};
 use larkspur::playground::{CallRecord, Endpoint, FaultAction, FaultRule, Say};
 
+use serde_json::json;
+
+use crate::llm_script::{Mode, Turn};
 use crate::looks::outlet;
 use crate::stage::{Options, PATIENCE, Stage};
 use crate::talk::{barrier, bot_lines, text, until};
@@ -212,6 +215,24 @@ async fn p162_a_chat_that_the_bot_has_left_is_given_up_at_once_and_for_good() {
     assert_eq!(replies(&stage).len(), 1, "no storm, not even after a restart");
     stage.sim.clear_faults();
     barrier(&stage, "ann", &group).await;
+}
+
+/// No tool sends into the chat: what a model tries to send by one reaches nobody, and the answer is
+/// sent once. A tool that can must keep this.
+#[tokio::test(flavor = "multi_thread")]
+async fn p180_what_a_model_also_sends_by_a_tool_is_read_once() {
+    let stage = Stage::new().await;
+    let chat = stage.sim.p2p("ann").chat_id;
+    let words = "The build is green again.";
+    let arguments = json!({"chat_id": chat, "text": words});
+    let turns = [Turn::call("send_message", &arguments), Turn::text(words)];
+    stage.model.set_mode(Mode::script(turns));
+    let question = stage.sim.says("ann", &chat, "is it green?").unwrap();
+    stage.verdict(&question, "answered").await;
+    barrier(&stage, "ann", &chat).await;
+    let said = stage.sim.visible(&chat);
+    let told = said.iter().filter(|seen| seen.from_bot && seen.text.contains(words));
+    assert_eq!(told.count(), 1, "{said:#?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -75,7 +75,7 @@ pub(super) const ROWS: [Row; 61] = [
     row(200_770, Meaning::Stale, ENTITY),   // 6.1: this uuid was used
     row(200_810, Meaning::InFlight, ENTITY), // 6.1: somebody is pressing something in it
     row(200_850, Meaning::Never, ENTITY),   // 6.1: its texts do not grow any more
-    row(200_860, Meaning::Content, ENTITY), // 6.1: more than 30 KB
+    row(200_860, Meaning::Content, ANY),    // 5.2, 6.1: more than 30 KB
     row(230_001, Meaning::Content, ANY),      // 5.4: bad parameter
     row(230_002, Meaning::Never, ANY),      // 5.4: bot not in the group
     row(230_006, Meaning::App, ANY),        // 5.4: bot capability not enabled
@@ -130,16 +130,19 @@ pub(super) fn hint(code: i64) -> Option<&'static str> {
     HINTS.iter().find(|(known, _)| *known == code).map(|(_, hint)| *hint)
 }
 
-/// Whether the table says anything about `code`.
-pub(super) fn is_known(code: i64) -> bool {
-    ROWS.iter().any(|row| row.code == code)
+/// Whether the table says anything about `code` at `endpoint`. What it says of other endpoints
+/// alone is no help.
+pub(super) fn is_known(endpoint: Endpoint, code: i64) -> bool {
+    found(endpoint, code).is_some()
 }
 
 /// What `code` means at `endpoint`.
 pub(super) fn meaning(endpoint: Endpoint, code: i64) -> Meaning {
-    ROWS.iter()
-        .find(|row| {
-            row.code == code && (row.endpoints.is_empty() || row.endpoints.contains(&endpoint))
-        })
-        .map_or(Meaning::Never, |row| row.meaning)
+    found(endpoint, code).map_or(Meaning::Never, |row| row.meaning)
+}
+
+fn found(endpoint: Endpoint, code: i64) -> Option<&'static Row> {
+    ROWS.iter().find(|row| {
+        row.code == code && (row.endpoints.is_empty() || row.endpoints.contains(&endpoint))
+    })
 }

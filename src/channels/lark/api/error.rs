@@ -164,8 +164,9 @@ impl ApiError {
         if self.endpoint != Endpoint::Reply {
             return false;
         }
-        let says_nothing_else =
-            !code.is_some_and(is_known) && !self.is_server_failure() && self.status != Some(429);
+        let says_nothing_else = !code.is_some_and(|code| is_known(self.endpoint, code))
+            && !self.is_server_failure()
+            && self.status != Some(429);
         let words = message.to_ascii_lowercase();
         self.is_gone() || (says_nothing_else && GONE_WORDS.iter().any(|gone| words.contains(gone)))
     }
@@ -173,7 +174,7 @@ impl ApiError {
     /// Whether a message is refused for what it says. A code that the table does not know may mean
     /// that, too; all that is known to speak of the chat, the app or the person does not.
     pub(in crate::channels::lark) fn is_content_refused(&self) -> bool {
-        let is_unknown = self.code().is_some_and(|code| !is_known(code));
+        let is_unknown = self.code().is_some_and(|code| !is_known(self.endpoint, code));
         let is_of_content = matches!(self.meaning(), Some(Meaning::Content | Meaning::Words));
         let may_be = is_unknown || is_of_content;
         may_be && self.disposition() == Disposition::Reject && !self.is_target_gone()

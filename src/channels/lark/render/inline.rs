@@ -153,7 +153,7 @@ impl Pass<'_> {
         let opening = if is_picture { 2 } else { 1 };
         let label = label(rest.get(opening..)?)?;
         let behind = rest.get(opening + label.len() + 1..)?.strip_prefix('(')?;
-        let (target, length) = target(behind)?;
+        let (inside, target, length) = target(behind)?;
         let taken = opening + label.len() + 2 + length;
         let (style, known) = (self.style, self.known);
         let key = known.pictures.iter().find(|(url, _)| url == target).map(|(_, key)| key);
@@ -167,9 +167,10 @@ impl Pass<'_> {
             None => {
                 self.words(label, is_picture);
                 // The bytes of a picture are nothing to read.
-                if !target.is_empty() && !target.starts_with("data:") {
+                let is_bytes = is_picture && target.starts_with("data:");
+                if !inside.is_empty() && !is_bytes {
                     self.shown.push_str(" (");
-                    Pass { style, known: Known::default(), shown: self.shown }.run(target);
+                    Pass { style, known: Known::default(), shown: self.shown }.run(inside);
                     self.shown.push(')');
                 }
             }
@@ -278,9 +279,9 @@ fn label(text: &str) -> Option<&str> {
     None
 }
 
-/// Where a link leads, and how many bytes that takes with the closing bracket; its title is not
-/// shown by the platform.
-fn target(text: &str) -> Option<(&str, usize)> {
+/// What stands between the brackets of a link, where it leads, and how many bytes that takes with
+/// the closing bracket; its title is not shown by the platform.
+fn target(text: &str) -> Option<(&str, &str, usize)> {
     let mut depth = 0_usize;
     for (at, letter) in text.char_indices().take_while(|(at, _)| *at <= TARGET_BYTES_MAX) {
         match letter {
@@ -288,8 +289,9 @@ fn target(text: &str) -> Option<(&str, usize)> {
             ')' if depth == 0 => {
                 let inside = text.get(..at)?.trim();
                 let bare = inside.strip_prefix('<').and_then(|bare| bare.strip_suffix('>'));
-                let target = bare.unwrap_or(inside).split_whitespace().next().unwrap_or_default();
-                return (!target.contains('<')).then_some((target, at + 1));
+                let inside = bare.unwrap_or(inside);
+                let target = inside.split_whitespace().next().unwrap_or_default();
+                return (!target.contains('<')).then_some((inside, target, at + 1));
             }
             ')' => depth -= 1,
             '\n' => return None,
@@ -303,7 +305,7 @@ fn target(text: &str) -> Option<(&str, usize)> {
 pub(super) fn picture(text: &str) -> Option<&str> {
     let behind = text.strip_prefix("![")?;
     let label = label(behind)?;
-    target(behind.get(label.len() + 1..)?.strip_prefix('(')?).map(|(target, _)| target)
+    target(behind.get(label.len() + 1..)?.strip_prefix('(')?).map(|(_, target, _)| target)
 }
 
 fn without_marks(label: &str) -> String {

@@ -155,6 +155,7 @@ impl Reception {
 }
 
 /// An answer on its way.
+#[expect(clippy::large_enum_variant, reason = "nearly all of them are the large one")]
 enum Answering {
     /// It is there.
     Ready(Bytes),
