@@ -180,8 +180,10 @@ fn sim(
         if websocket {
             playground.set_transport(Transport::Websocket);
         }
-        say(&format!("The playground is at {}", playground.base_url()))?;
-        say(&for_the_bot_file(&playground.base_url(), &app, websocket))?;
+        // At once: whoever reads the address may not read on.
+        let base_url = playground.base_url();
+        let file = for_the_bot_file(&base_url, &app, websocket);
+        say(&format!("The playground is at {base_url}\n{file}"))?;
         match app::termination() {
             Ok(terminated) => terminated.await,
             Err(error) => complain(&format!("larkspur: signals cannot be caught: {error}")),

@@ -99,7 +99,7 @@ before(async () => {
   program = spawn(process.env.LARKSPUR, words, { stdio: ["ignore", "pipe", "inherit"] });
   program.stdout.setEncoding("utf8");
   for await (const line of program.stdout) {
-    url = line.trim().split(/\s+/).at(-1);
+    url = line.match(/http:\/\/[\d.:]+/)[0];
     break;
   }
   const group = { alias: "g1", kind: "group", members: ["u1"] };
