@@ -14,8 +14,8 @@ use super::live::{is_show, never_came};
 use super::settle::{Part, Way, is_settled};
 use super::turn::TurnError;
 use crate::base::limit::ellipsis;
-use crate::base::{MessageId, TurnId, Verdict};
-use crate::envelope::{Delivery, Operation};
+use crate::base::{MessageId, TurnId, UserId, Verdict};
+use crate::envelope::{Delivery, Operation, SenderKind};
 use crate::store::{Change, ClosingV1, InboxV1, SendCause, SendState, SendV1};
 use crate::telemetry::Event;
 
@@ -50,6 +50,13 @@ impl Gateway {
         });
         let (mut settled, mut sent) = (Vec::<SendV1>::new(), Vec::new());
         let sends = self.shared.store.sends(sending.turn).await?;
+        if sends.iter().any(|(_, send)| !is_settled(send) && may_mention(&send.operation)) {
+            // Whoever asked may be meant, and no event tells a sender's name.
+            let senders = sending.row.originals().iter().map(|message| &message.sender);
+            let people = senders.filter(|sender| sender.kind == SenderKind::User);
+            let people: Vec<UserId> = people.map(|sender| sender.id.clone()).collect();
+            self.names_of(sending.bot, &people).await;
+        }
         let of = sends.len();
         for (number, mut send) in sends {
             let was_settled = is_settled(&send);
@@ -190,6 +197,16 @@ const fn badness(verdict: Verdict) -> u8 {
         Verdict::Stopped => 1,
         _ => 0,
     }
+}
+
+/// Whether what is shown may mention somebody.
+fn may_mention(operation: &Operation) -> bool {
+    let text = match operation {
+        Operation::Create { text, .. } | Operation::Reply { text, .. } => text,
+        Operation::Finalise { draft, .. } => &draft.text,
+        _ => return false,
+    };
+    text.contains('@')
 }
 
 #[cfg(test)]

@@ -214,7 +214,7 @@ impl Gateway {
                 } else {
                     let (turn, failures) = (&sending.turn, *failures);
                     Event::SendRetried { turn, failures, error: &text }.emit();
-                    return Some(wait.max(SEND_BACKOFF.after_failures(failures)));
+                    return Some(SEND_BACKOFF.after_word(Some(wait), failures));
                 }
             }
         };
@@ -287,10 +287,7 @@ fn after_failure(error: &DeliverError, send: &SendV1, age: Duration, failures: u
             let cause = Next::Abandon(SendCause::GivenUp);
             if send.doubtful && makes_message(send) { Next::LookUp(Said::Never) } else { cause }
         }
-        // A platform that says "at once" again and again is not asked ever faster.
-        Disposition::Retry { after } => {
-            Next::RetryAfter(after.unwrap_or_default().max(SEND_BACKOFF.after_failures(failures)))
-        }
+        Disposition::Retry { after } => Next::RetryAfter(SEND_BACKOFF.after_word(after, failures)),
         // An earlier try may have arrived: a refusal does not say that it did not.
         Disposition::Reject | Disposition::Fatal if send.doubtful && makes_message(send) => {
             let detachable = error.target_gone && is_reply;

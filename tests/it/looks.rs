@@ -135,6 +135,19 @@ async fn whoever_takes_part_is_mentioned_by_name_and_nobody_else() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn whoever_asks_is_mentioned_though_no_event_tells_their_name() {
+    let stage = Stage::new().await;
+    let group = stage.sim.group("team", &["ann"]).chat_id;
+    let ann = stage.sim.user("ann");
+    stage.model.set_mode(Mode::script([Turn::text(&format!("@{} here it is", ann.name))]));
+    let say = Say { mention_bot: true, ..Say::new("ann", &group, "where is it?") };
+    let question = stage.sim.say(&say).unwrap();
+    stage.verdict(&question, "answered").await;
+    let answer = stage.answers(&question).await.remove(0);
+    assert_eq!(answer.mentions, [ann.name], "{}", answer.text);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_bot_of_posts_or_texts_sends_those() {
     for (form, kind) in [("post", "post"), ("text", "text")] {
         let mut stage = Stage::set(Options::default()).await;

@@ -75,7 +75,7 @@ impl Trouble {
     fn retry_after(&self, failures: u32) -> Option<Duration> {
         match self {
             Self::Deliver(DeliverError { disposition: Disposition::Retry { after }, .. }) => {
-                Some(after.unwrap_or_default().max(BACKOFF.after_failures(failures)))
+                Some(BACKOFF.after_word(*after, failures))
             }
             Self::Deliver(_) | Self::Store(_) => None,
         }
