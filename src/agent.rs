@@ -13,6 +13,7 @@ mod preset;
 mod prompt;
 mod run;
 mod summary;
+mod window;
 
 pub use clean::clean_growing_answer;
 pub use driver::{DriveError, Driver, Halt};
@@ -25,3 +26,4 @@ pub use run::{
     AgentRunV1, Asked, CALLS_PER_ROUND_MAX, IllegalInput, Input, Outcome, RunSpec, Source, Step,
     ToolResult, replay,
 };
+pub use window::{Compaction, CompactionLevel};

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use futures_util::future::join_all;
 use tokio_util::sync::CancellationToken;
 
-use super::pipeline::{OUTPUT_CHARS_MAX, Pipeline, Prepared};
+use super::pipeline::{Pipeline, Prepared};
 use super::ports::{Journal, JournalEntryV1, JournalError, Progress, Record};
 use super::run::{AgentRunV1, IllegalInput, Input, Outcome, RunSpec, Step, ToolResult};
+use super::window::Compaction;
 use crate::base::{Clock, Faults, Timestamp};
 use crate::llm::{LlmError, LlmErrorKind, Model, ModelRequest, StreamSink, ToolCall};
 use crate::telemetry::Event;
@@ -105,9 +106,10 @@ impl Driver {
                 Step::CallModel(request) => {
                     self.call_model(&request, run.deadline(), progress, halt).await
                 }
-                Step::CallTools { iteration, calls } => {
+                Step::CallTools { iteration, output_chars_max, calls } => {
                     let spec = run.spec().ok_or(DriveError::NotOffered("act before it began"))?;
-                    let round = Round { spec, iteration, deadline: run.deadline(), begun };
+                    let deadline = run.deadline();
+                    let round = Round { spec, iteration, output_chars_max, deadline, begun };
                     progress.tools(&calls);
                     let input = self.call_tools(&round, calls, journal, halt).await?;
                     begun = &[];
@@ -138,7 +140,12 @@ impl Driver {
         if let Some(point) = point {
             self.faults.at(point);
         }
+        let known = run.compactions().len();
         run.apply(input)?;
+        for compaction in run.compactions().iter().skip(known) {
+            let Compaction { level, before, after, .. } = *compaction;
+            Event::Compacted { how: level.word(), before, after }.emit();
+        }
         Ok(())
     }
 
@@ -192,7 +199,7 @@ impl Driver {
             session: round.spec.session.clone(),
             sender: round.spec.sender.clone(),
             cancel: halt.stop.child_token(),
-            output_chars_max: OUTPUT_CHARS_MAX,
+            output_chars_max: round.output_chars_max,
         };
         let cancel = context.cancel.clone();
         let work = execute_round(prepared, &context, round.begun);
@@ -234,6 +241,7 @@ impl Driver {
 struct Round<'a> {
     spec: &'a RunSpec,
     iteration: u32,
+    output_chars_max: usize,
     deadline: Option<Timestamp>,
     begun: &'a [String],
 }

@@ -201,6 +201,7 @@ fn spec(driver: &Driver) -> RunSpec {
         wall_time: Duration::from_secs(120),
         max_tokens: 100,
         temperature: 0.0,
+        context_window: 0,
         has_fallback: false,
         epoch: 0,
     }

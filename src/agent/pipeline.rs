@@ -23,9 +23,6 @@ use crate::tools::{
     coerce, near_names,
 };
 
-/// The longest observation of one call, in characters.
-pub(super) const OUTPUT_CHARS_MAX: usize = 6000;
-
 /// The stages, with what they need to know about the bot.
 #[derive(Clone, Debug)]
 pub struct Pipeline {
@@ -201,7 +198,7 @@ impl Prepared {
             }),
             Ok((tool, arguments)) => run_tool(tool.as_ref(), &arguments, context).await,
         };
-        observation(self.call, outcome)
+        observation(self.call, outcome, context.output_chars_max)
     }
 }
 
@@ -233,9 +230,13 @@ async fn run_tool(
 }
 
 /// What the model gets to read.
-fn observation(call: ToolCall, outcome: Result<ToolOutput, ToolError>) -> ToolResult {
+fn observation(
+    call: ToolCall,
+    outcome: Result<ToolOutput, ToolError>,
+    chars_max: usize,
+) -> ToolResult {
     let (text, succeeded, is_news, sources) = match outcome {
-        Ok(output) => (cut(output.text), true, output.is_news, output.sources),
+        Ok(output) => (cut(output.text, chars_max), true, output.is_news, output.sources),
         Err(error) => {
             let error = json!({"error": {"code": error.code.word(), "message": error.text}});
             (error.to_string(), false, false, Vec::new())
@@ -244,8 +245,8 @@ fn observation(call: ToolCall, outcome: Result<ToolOutput, ToolError>) -> ToolRe
     ToolResult { call_id: call.id, name: call.name, text, succeeded, is_news, sources }
 }
 
-fn cut(text: String) -> String {
-    let kept = limit::prefix_chars(&text, OUTPUT_CHARS_MAX);
+fn cut(text: String, chars_max: usize) -> String {
+    let kept = limit::prefix_chars(&text, chars_max);
     if kept.len() == text.len() {
         return text;
     }

@@ -144,6 +144,7 @@ impl BotRuntime {
     }
 }
 
+            context_window: self.driver.model.context_window(),
 fn chat_message(exchange: &Exchange) -> ChatMessage {
     let text = exchange.content.clone();
     match exchange.speaker {

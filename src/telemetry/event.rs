@@ -220,6 +220,15 @@ pub enum Event<'a> {
         /// The other one.
         by: &'a str,
     },
+    /// The conversation of a run was made shorter.
+    Compacted {
+        /// How much had to go.
+        how: &'a str,
+        /// Tokens before it, by estimate.
+        before: u64,
+        /// And after it.
+        after: u64,
+    },
     /// A tool was not run.
     ToolDenied {
         /// The tool.

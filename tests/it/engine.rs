@@ -5,8 +5,8 @@ use std::time::Duration;
 use larkspur::playground::{Endpoint, FaultAction, FaultRule};
 use serde_json::json;
 
-use crate::llm_script::{Mode, ToolCall, Turn};
-use crate::stage::{PATIENCE, Stage};
+use crate::llm_script::{Captured, Mode, ToolCall, Turn};
+use crate::stage::{Options, PATIENCE, Stage};
 use crate::talk::{asked, bot_lines, late, text};
 
 async fn ask(stage: &Stage, words: &str) -> (String, String) {
@@ -291,4 +291,60 @@ async fn the_model_cannot_mention_everybody() {
     let answer = stage.answers(&question).await.remove(0);
     assert!(!answer.mentions_all && answer.mentions.is_empty(), "{answer:?}");
     assert!(answer.text.contains("hello"));
+}
+
+/// Row "three-level compaction": a conversation with people gets 12,000 tokens of a model of 16,000 and
+/// 65 % of a smaller one. A run of nine rounds that read long recipes needs several times that.
+#[tokio::test(flavor = "multi_thread")]
+async fn three_level_compaction_keeps_a_long_run_within_the_models_budget() {
+    // The model's context, the conversation's budget, calls a round, words of a recipe; what is done.
+    let table = [
+        (16_000, 12_000, 3, 900, "results"),
+        (16_000, 12_000, 8, 220, "rounds"),
+        (6_000, 3_900, 3, 900, "most"),
+    ];
+    for (context, budget, calls, words, how) in table {
+        let (stage, question) = long_run(context, calls, words).await;
+        stage.verdict(&question, "answered").await;
+        // Every call has its result and every result its call, in every request.
+        stage.model.assert_clean();
+        let requests = stage.model.requests();
+        assert_eq!(requests.len(), 10);
+        for (number, request) in requests.iter().enumerate() {
+            // As the server counts: four bytes a token. The system prompt is in it.
+            let tokens = json!(request.messages()).to_string().len() / 4;
+            assert!(tokens <= budget * 11 / 10, "{how}: request {number} has {tokens} tokens");
+            assert_eq!(request.count_containing(LONG_QUESTION), 1, "{how}: request {number}");
+        }
+        let log = stage.log();
+        assert!(log.contains(&format!("how=\"{how}\"")), "{how}: {}", log.matches("how=").count());
+        let last = json!(requests[9].messages()).to_string();
+        let has_digest = last.contains("Earlier work on this question is left out here");
+        assert_eq!(has_digest, how != "results", "{how}");
+        // Between two compactions a request begins with the one before: providers can cache it.
+        let begins = |pair: &[Captured]| {
+            let [before, after] = pair else { return false };
+            after.messages().starts_with(before.messages())
+        };
+        let cached = requests.windows(2).filter(|pair| begins(pair)).count();
+        let compactions = log.matches("event=\"compacted\"").count();
+        assert!(compactions < 9 && cached + compactions >= 8, "{how}: {cached} {compactions}");
+    }
+}
+
+const LONG_QUESTION: &str = "what do all the procedures say?";
+
+/// A run that reads `calls` recipes of so many words in each of nine rounds.
+async fn long_run(context: usize, calls: usize, words: usize) -> (Stage, String) {
+    let model_lines = format!("context_window = {context}");
+    let mut stage = Stage::set(Options { model_lines, ..Options::default() }).await;
+    let text = format!("---\nid: long\ntitle: Long\n---\n{}\n", "Every step ".repeat(words / 2));
+    std::fs::write(stage.path("knowledge/long.md"), text).unwrap();
+    stage.start(&[]).await;
+    let read = ToolCall::new("get_recipe", &json!({"id": "long"}));
+    let rounds = (0..9).map(|_| Turn::calls(vec![read.clone(); calls]));
+    stage.model.set_mode(Mode::script(rounds.chain([Turn::text("All read.")])));
+    let (question, answer) = ask(&stage, LONG_QUESTION).await;
+    assert_eq!(answer, "All read.");
+    (stage, question)
 }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::words::{IllegalInput, Input, Outcome, RunSpec, Step, ToolResult};
 use super::work::{Phase, Work};
 use crate::agent::ports::JournalEntryV1;
+use crate::agent::window::Compaction;
 use crate::base::Timestamp;
 use crate::llm::{ToolCall, Usage};
 
@@ -61,7 +62,12 @@ impl AgentRunV1 {
             Phase::Created => return None,
             Phase::Thinking => Step::CallModel(Box::new(work.request())),
             Phase::Acting { calls } => {
-                Step::CallTools { iteration: work.iteration, calls: calls.clone() }
+                let output_chars_max = work.window.result_chars_max(calls.len());
+                Step::CallTools {
+                    iteration: work.iteration,
+                    output_chars_max,
+                    calls: calls.clone(),
+                }
             }
             Phase::Waiting { until } => Step::Wait { until: *until },
             Phase::Summarising { .. } => Step::CallModel(Box::new(work.summary_request())),
@@ -94,6 +100,11 @@ impl AgentRunV1 {
     /// Replies the model gave so far, the forced summary's included; failures are not counted.
     pub fn model_calls(&self) -> u32 {
         self.work.as_ref().map_or(0, |work| work.model_calls)
+    }
+
+    /// What was done to keep the conversation within its budget.
+    pub fn compactions(&self) -> &[Compaction] {
+        self.work.as_ref().map_or(&[], |work| work.window.log())
     }
 
     /// Tokens so far.

@@ -4,6 +4,7 @@ use serde_json::json;
 use super::super::work::SUMMARY_TEMPERATURE_USER;
 use super::super::{CALLS_PER_ROUND_MAX, Source};
 use super::*;
+use crate::agent::CompactionLevel;
 use crate::base::id::TurnIds;
 use crate::base::{Locale, SessionKey, UserId};
 use crate::llm::{
@@ -35,6 +36,7 @@ fn spec(source: Source, iterations_max: u32) -> RunSpec {
         wall_time: Duration::from_secs(180),
         max_tokens: 4096,
         temperature: 0.7,
+        context_window: 0,
         has_fallback: false,
         epoch: 0,
     }
@@ -491,4 +493,21 @@ fn entry(input: Input) -> JournalEntryV1 {
 
 fn round_trip(run: &AgentRunV1) -> AgentRunV1 {
     serde_json::from_str(&serde_json::to_string(run).unwrap()).unwrap()
+}
+
+#[test]
+fn a_conversation_that_the_model_calls_too_long_is_made_shorter_once() {
+    let mut run = started(spec(Source::User, 8));
+    for id in ["a", "b"] {
+        run.apply(replied("", vec![call(id)])).unwrap();
+        run.apply(finished(vec![result(id, &"x".repeat(3000))])).unwrap();
+    }
+    let before = request(&run);
+    run.apply(failed_by(LlmErrorKind::ContextTooLong, None)).unwrap();
+    let after = request(&run);
+    assert!(after.messages.len() < before.messages.len(), "asked again, at once");
+    assert_eq!((run.compactions().len(), run.iteration()), (1, 3));
+    assert_eq!(run.compactions()[0].level, CompactionLevel::Most);
+    run.apply(failed_by(LlmErrorKind::ContextTooLong, None)).unwrap();
+    assert!(request(&run).tools.is_empty(), "two strikes: it sums up");
 }

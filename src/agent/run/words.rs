@@ -54,6 +54,9 @@ pub struct RunSpec {
     pub max_tokens: u32,
     /// 0 is sober.
     pub temperature: f64,
+    /// How many tokens fit the model; 0: unknown.
+    #[serde(default)]
+    pub context_window: u64,
     /// Whether an empty reply can be tried on another model.
     pub has_fallback: bool,
     /// Which conversation of the session it belongs to; a fresh one has a new number.
@@ -105,6 +108,8 @@ pub enum Step {
     CallTools {
         /// The round they belong to.
         iteration: u32,
+        /// The longest result of each, in characters.
+        output_chars_max: usize,
         /// The calls.
         calls: Vec<ToolCall>,
     },

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::CALLS_PER_ROUND_MAX;
 use super::words::{Outcome, RunSpec, Source, ToolResult};
 use crate::agent::clean::clean_final_answer;
+use crate::agent::window::{Window, history_budget};
 use crate::agent::{prompt, summary};
 use crate::base::limit::is_blank;
 use crate::base::{Say, Timestamp};
@@ -80,7 +81,10 @@ pub(super) struct Work {
     pub(super) iteration: u32,
     pub(super) strikes: u32,
     pub(super) empty_replies: u32,
-    pub(super) messages: Vec<ChatMessage>,
+    pub(super) window: Window,
+    /// The conversation was too long for the model once; it will not be made shorter again.
+    #[serde(default)]
+    pub(super) squeezed: bool,
     pub(super) nudge: Option<String>,
     pub(super) heard: Vec<String>,
     /// The beginning of the last reply that broke off: better than nothing at the end.
@@ -96,18 +100,19 @@ pub(super) struct Work {
 
 impl Work {
     pub(super) fn new(spec: RunSpec, at: Timestamp) -> Self {
-        let mut messages = spec.history.clone();
         let context = prompt::context(&spec.context);
         let asked = context.into_iter().chain(std::iter::once(spec.question.clone()));
-        messages.extend(asked.map(|text| ChatMessage::User { text }));
+        let pinned = asked.map(|text| ChatMessage::User { text }).collect();
+        let budget = history_budget(spec.context_window, spec.source);
         Self {
+            window: Window::new(budget, spec.history.clone(), pinned),
+            squeezed: false,
             spec,
             started_at: at,
             heard_at: at,
             iteration: 0,
             strikes: 0,
             empty_replies: 0,
-            messages,
             nudge: None,
             heard: Vec::new(),
             said: String::new(),
@@ -130,8 +135,9 @@ impl Work {
         }
         self.iteration += 1;
         for text in self.heard.drain(..) {
-            self.messages.push(ChatMessage::User { text });
+            self.window.push(ChatMessage::User { text });
         }
+        self.window.compact(self.iteration);
         Phase::Thinking
     }
 
@@ -144,7 +150,7 @@ impl Work {
     }
 
     pub(super) fn request(&self) -> ModelRequest {
-        let mut messages = self.messages.clone();
+        let mut messages = self.window.messages();
         let withheld = self.tools_withheld() && !self.spec.tools.is_empty();
         let last_rounds =
             withheld.then(|| prompt::last_rounds(self.iteration, self.spec.iterations_max));
@@ -194,6 +200,9 @@ impl Work {
     }
 
     pub(super) fn replied(&mut self, reply: ModelReply, at: Timestamp) -> Phase {
+        if reply.usage.input > 0 {
+            self.window.learn(&self.request(), reply.usage.input);
+        }
         self.count(&reply);
         self.strikes = 0;
         self.nudge = None;
@@ -209,7 +218,7 @@ impl Work {
         }
         if !self.heard.is_empty() {
             // The person said more meanwhile: this was an answer to half of the question.
-            self.messages.push(ChatMessage::Assistant { text, calls: Vec::new() });
+            self.window.push(ChatMessage::Assistant { text, calls: Vec::new() });
             return self.begin_round(at);
         }
         match reply.finish {
@@ -231,7 +240,7 @@ impl Work {
             let names: Vec<String> = dropped.into_iter().map(|call| call.name).collect();
             self.nudge = Some(prompt::dropped_calls(&names, CALLS_PER_ROUND_MAX));
         }
-        self.messages.push(ChatMessage::Assistant { text: reply.text, calls: calls.clone() });
+        self.window.push(ChatMessage::Assistant { text: reply.text, calls: calls.clone() });
         Phase::Acting { calls }
     }
 
@@ -279,6 +288,12 @@ impl Work {
             return self.finish_synthetic();
         }
         self.iteration -= 1;
+        if kind == LlmErrorKind::ContextTooLong && !self.squeezed {
+            self.squeezed = true;
+            if self.window.squeeze(self.iteration + 1) {
+                return self.begin_round(at);
+            }
+        }
         let until = at.after(STRIKE_WAIT.max(retry_after.unwrap_or_default()));
         let in_time = until < self.started_at.after(self.spec.wall_time);
         if self.strikes < STRIKES_MAX && in_time {
@@ -296,7 +311,7 @@ impl Work {
                 succeeded: result.succeeded,
                 is_news: result.is_news,
             });
-            self.messages.push(ChatMessage::Tool {
+            self.window.push(ChatMessage::Tool {
                 call_id: result.call_id,
                 name: result.name,
                 text: result.text,

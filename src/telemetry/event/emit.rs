@@ -109,6 +109,9 @@ impl Event<'_> {
             Self::ModelReplaced { model, by } => {
                 warn!(event = "model_replaced", model, by, "another model is asked");
             }
+            Self::Compacted { how, before, after } => {
+                info!(event = "compacted", how, before, after, "a conversation was made shorter");
+            }
             Self::ToolDenied { tool, reason } => {
                 info!(event = "tool_denied", tool, reason, "a tool call was not allowed");
             }
