@@ -5,11 +5,13 @@
 //! model's arguments fit the schema before anything else looks at them, [`near_names`] helps with
 //! names that no tool has.
 
+mod code;
 mod coerce;
 mod knowledge;
 mod near;
 mod port;
 
+pub use code::{ListFiles, ReadFile, SearchCode, Workspace};
 pub use coerce::{canonical_json, coerce, coerce_to_schema};
 pub use knowledge::{GetRecipe, SearchKnowledge};
 pub use near::near_names;

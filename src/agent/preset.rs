@@ -26,12 +26,11 @@ impl Capability {
     pub const fn tools(self) -> &'static [&'static str] {
         match self {
             Self::Conversation => &["search_knowledge", "get_recipe"],
-            // The code tools are not part of this version; the capability is the place for them.
-            Self::CodeAnalysis => &[],
+            Self::CodeAnalysis => &["list_files", "read_file", "search_code"],
         }
     }
 
-    /// What the model is told about it; empty while it brings no tool.
+    /// What the model is told about it, where it brings any tool.
     pub const fn fragment(self) -> &'static str {
         match self {
             Self::Conversation => {
@@ -39,7 +38,9 @@ impl Capability {
                  before you answer. Cite what you use as [recipe id]. If the search finds \
                  nothing, say so instead of guessing."
             }
-            Self::CodeAnalysis => "",
+            Self::CodeAnalysis => {
+                "You can look into the team's code with list_files, search_code and read_file. Before                  you say anything about the code, read it; cite what you use as path:line, and say                  what you could not find."
+            }
         }
     }
 }

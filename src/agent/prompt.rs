@@ -1,8 +1,9 @@
 //! The words the engine says to the model. None of them is ever shown to people.
 
-use super::preset::Preset;
+use super::preset::{Capability, Preset};
 use crate::base::{Locale, limit};
 use crate::envelope::Context;
+use crate::llm::ToolSpec;
 
 /// What the system prompt is made of, in this order.
 #[derive(Clone, Copy, Debug)]
@@ -11,6 +12,8 @@ pub struct PromptParts<'a> {
     pub persona: &'a str,
     /// The preset, whose capabilities bring their fragments.
     pub preset: &'a Preset,
+    /// The tools of the run: a capability without any is not spoken of.
+    pub tools: &'a [ToolSpec],
     /// The language of the answer.
     pub locale: Locale,
 }
@@ -21,7 +24,11 @@ const PLAIN_PERSONA: &str = "You are the assistant of a team and answer in its c
 /// the beginning of every request.
 pub fn system_prompt(parts: PromptParts<'_>) -> String {
     let persona = if parts.persona.is_empty() { PLAIN_PERSONA } else { parts.persona };
-    let fragments = parts.preset.capabilities.iter().map(|capability| capability.fragment());
+    let brings_any = |capability: &&Capability| {
+        parts.tools.iter().any(|tool| capability.tools().contains(&tool.name.as_str()))
+    };
+    let capabilities = parts.preset.capabilities.iter().filter(brings_any);
+    let fragments = capabilities.map(|capability| capability.fragment());
     let language = match parts.locale {
         Locale::ZhCn => "Answer in Simplified Chinese unless the question is in another language.",
         Locale::EnUs => "Answer in English unless the question is in another language.",
@@ -134,12 +141,25 @@ mod tests {
     #[test]
     fn the_prompt_holds_persona_fragments_and_language_in_this_order() {
         let preset = preset("lark").unwrap();
-        let parts = PromptParts { persona: "You are Bo.", preset: &preset, locale: Locale::ZhCn };
+        let tool = |name: &str| ToolSpec {
+            name: name.to_owned(),
+            description: "does".to_owned(),
+            parameters: serde_json::json!({}),
+        };
+        let tools = [tool("search_knowledge")];
+        let parts = PromptParts {
+            persona: "You are Bo.",
+            preset: &preset,
+            tools: &tools,
+            locale: Locale::ZhCn,
+        };
         let prompt = system_prompt(parts);
         let persona = prompt.find("You are Bo.").unwrap();
         let fragment = prompt.find("knowledge base").unwrap();
         let language = prompt.find("Simplified Chinese").unwrap();
         assert!(persona < fragment && fragment < language);
-        assert!(!prompt.contains("\n\n\n"), "an empty fragment leaves no gap");
+        assert!(!prompt.contains("\n\n\n") && !prompt.contains("code"), "{prompt}");
+        let tools = [tool("search_knowledge"), tool("read_file")];
+        assert!(system_prompt(PromptParts { tools: &tools, ..parts }).contains("path:line"));
     }
 }

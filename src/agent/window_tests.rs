@@ -25,10 +25,16 @@ fn round(number: usize, chars: usize) -> [ChatMessage; 2] {
     ]
 }
 
+fn extend(window: &mut Window, messages: impl IntoIterator<Item = ChatMessage>) {
+    for message in messages {
+        window.push(message);
+    }
+}
+
 fn window(budget: u64, rounds: &[usize]) -> Window {
     let mut window = Window::new(budget, Vec::new(), vec![user("the question")]);
     for (number, chars) in rounds.iter().enumerate() {
-        round(number, *chars).into_iter().for_each(|message| window.push(message));
+        extend(&mut window, round(number, *chars));
     }
     window
 }
@@ -112,10 +118,10 @@ fn at_the_third_level_the_last_round_and_late_history_stay() {
         .collect();
     let mut window = Window::new(4_000, history, vec![user("the question")]);
     for number in 0..3 {
-        round(number, 2000).into_iter().for_each(|message| window.push(message));
+        extend(&mut window, round(number, 2000));
     }
     window.push(user("and mind the docs"));
-    round(3, 2000).into_iter().for_each(|message| window.push(message));
+    extend(&mut window, round(3, 2000));
     window.compact(5);
     assert_eq!(levels(&window), [CompactionLevel::Most]);
     let (history, pinned, since) = window.parts();
@@ -141,14 +147,14 @@ fn what_was_submitted_is_known_to_the_end() {
         };
         [ChatMessage::Assistant { text: String::new(), calls: vec![call] }, result]
     };
-    submit(0, "Use the pool").into_iter().for_each(|message| window.push(message));
+    extend(&mut window, submit(0, "Use the pool"));
     for number in 1..4 {
-        round(number, 4000).into_iter().for_each(|message| window.push(message));
+        extend(&mut window, round(number, 4000));
         window.compact(2);
     }
-    submit(9, "Close it").into_iter().for_each(|message| window.push(message));
+    extend(&mut window, submit(9, "Close it"));
     for number in 10..13 {
-        round(number, 4000).into_iter().for_each(|message| window.push(message));
+        extend(&mut window, round(number, 4000));
         window.compact(3);
     }
     let told = window.digest.text().unwrap();
@@ -259,7 +265,7 @@ proptest! {
         let mut said = 0;
         for (round, iteration) in rounds.into_iter().zip(1..) {
             said += usize::from(matches!(round.last(), Some(ChatMessage::User { .. })));
-            round.into_iter().for_each(|message| window.push(message));
+            extend(&mut window, round);
             window.compact(iteration);
             let messages = window.messages();
             prop_assert!(window.usage() <= 1000, "{} after {:?}", window.usage(), window.log());

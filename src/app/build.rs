@@ -1,7 +1,7 @@
 //! From settings to parts.
 
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::models::Models;
@@ -20,7 +20,10 @@ use crate::llm::LlmError;
 use crate::net::NetError;
 use crate::store::{self, Store, StoreError};
 use crate::task::TaskSet;
-use crate::tools::{GetRecipe, SearchKnowledge, Tier, ToolRegistry};
+use crate::telemetry::Event;
+use crate::tools::{
+    GetRecipe, ListFiles, ReadFile, SearchCode, SearchKnowledge, Tier, ToolRegistry, Workspace,
+};
 
 /// The daemon could not be built or kept running.
 #[derive(Debug, thiserror::Error)]
@@ -157,12 +160,39 @@ impl Parts<'_> {
         let mut registry = ToolRegistry::default();
         registry.add(Arc::new(SearchKnowledge::new(Arc::clone(knowledge))));
         registry.add(Arc::new(GetRecipe::new(Arc::clone(knowledge))));
+        let workspace = self.workspace(bot);
+        if let Some((workspace, _)) = &workspace {
+            let tasks = || self.tasks.clone();
+            registry.add(Arc::new(ListFiles::new(workspace.clone(), tasks())));
+            registry.add(Arc::new(ReadFile::new(workspace.clone(), tasks())));
+            registry.add(Arc::new(SearchCode::new(workspace.clone(), tasks())));
+        }
+        let root = workspace.map(|(_, root)| root);
         Driver {
             model: self.models.of(bot),
-            pipeline: Pipeline::new(registry, Tier::Propose, None),
+            pipeline: Pipeline::new(registry, Tier::Propose, root),
             clock: Arc::clone(self.clock),
             faults: self.faults.clone(),
         }
+    }
+}
+
+impl Parts<'_> {
+    /// The code that a bot's tools read, and where it is. A folder that is not there is a warning of
+    /// the check.
+    fn workspace(&self, bot: &BotDefinition) -> Option<(Workspace, PathBuf)> {
+        if bot.workspace.as_os_str().is_empty() {
+            return None;
+        }
+        let settings = self.settings;
+        let root = settings.root.join(&bot.workspace);
+        let own =
+            [settings.data_dir.clone(), settings.bots_dir.clone(), settings.root.join("config")];
+        let opened = Workspace::open(&root, &own);
+        if let Err(error) = &opened {
+            Event::SideEffectFailed { what: "workspace", error }.emit();
+        }
+        opened.ok().map(|workspace| (workspace, root))
     }
 }
 

@@ -39,6 +39,10 @@ pub struct BotDefinition {
     /// Folders of recipes; relative paths start at the root of the configuration.
     #[serde(default)]
     pub knowledge: Vec<PathBuf>,
+    /// The folder with the code that its tools read; a relative path starts at the root of the
+    /// configuration. Empty: there is none.
+    #[serde(default)]
+    pub workspace: PathBuf,
     /// The page of a recipe, `{path}` in the place of its file; empty: it has none.
     #[serde(default)]
     pub knowledge_url: String,
@@ -77,6 +81,7 @@ impl BotDefinition {
             persona: String::new(),
             knowledge: Vec::new(),
             knowledge_url: String::new(),
+            workspace: PathBuf::new(),
             welcome: default_welcome(),
             examples: Vec::new(),
             in_doubt: DoubtRule::default(),

@@ -85,6 +85,10 @@ fn check_bot(
     if let Err(error) = crate::agent::preset(&bot.preset) {
         problems.error("preset", error.to_string());
     }
+    if !bot.workspace.as_os_str().is_empty() && !settings.root.join(&bot.workspace).is_dir() {
+        let text = format!("there is no folder {}", bot.workspace.display());
+        problems.warn("workspace", text);
+    }
     for folder in &bot.knowledge {
         if !settings.root.join(folder).is_dir() {
             problems.warn("knowledge", format!("there is no folder {}", folder.display()));

@@ -114,7 +114,13 @@ impl BotRuntime {
         epoch: u64,
     ) -> Result<RunSpec, UnknownPreset> {
         let preset = preset(preset_name)?;
-        let parts = PromptParts { persona: &self.persona, preset: &preset, locale: self.locale };
+        let tools = self.driver.pipeline.specs(&preset.tools());
+        let parts = PromptParts {
+            persona: &self.persona,
+            preset: &preset,
+            tools: &tools,
+            locale: self.locale,
+        };
         Ok(RunSpec {
             turn,
             session: message.session.id.clone(),
@@ -133,18 +139,18 @@ impl BotRuntime {
             },
             context: beside.context,
             notice: beside.notice,
-            tools: self.driver.pipeline.specs(&preset.tools()),
+            tools,
             iterations_max: preset.iterations_max,
             wall_time: preset.wall_time,
             max_tokens: preset.max_tokens,
             temperature: preset.temperature,
+            context_window: self.driver.model.context_window(),
             has_fallback: false,
             epoch,
         })
     }
 }
 
-            context_window: self.driver.model.context_window(),
 fn chat_message(exchange: &Exchange) -> ChatMessage {
     let text = exchange.content.clone();
     match exchange.speaker {

@@ -17,6 +17,8 @@ mod cards;
 #[cfg(test)]
 mod cases;
 #[cfg(test)]
+mod code;
+#[cfg(test)]
 mod commands;
 #[cfg(test)]
 mod copies;

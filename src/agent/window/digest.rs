@@ -41,7 +41,9 @@ impl Digest {
                 ChatMessage::User { text } => self.said.push(ellipsis(text, SAID_CHARS_MAX)),
                 ChatMessage::Assistant { calls, .. } => {
                     self.rounds += usize::from(!calls.is_empty());
-                    calls.iter().for_each(|call| self.call(call));
+                    for call in calls {
+                        self.call(call);
+                    }
                 }
                 ChatMessage::Tool { .. } => self.results += 1,
             }

@@ -58,7 +58,6 @@ pub(in crate::agent) fn specs_tokens(specs: &[ToolSpec]) -> u64 {
 pub(super) fn message_tokens(message: &ChatMessage) -> u64 {
     MESSAGE_TOKENS
         + match message {
-            ChatMessage::User { text } => text_tokens(text),
             ChatMessage::Assistant { text, calls } => {
                 let calls = calls.iter().map(|call| {
                     text_tokens(&call.name) + json_tokens(&arguments_text(&call.arguments))
@@ -66,7 +65,7 @@ pub(super) fn message_tokens(message: &ChatMessage) -> u64 {
                 text_tokens(text) + calls.sum::<u64>()
             }
             ChatMessage::Tool { text, .. } if is_like_json(text) => json_tokens(text),
-            ChatMessage::Tool { text, .. } => text_tokens(text),
+            ChatMessage::User { text } | ChatMessage::Tool { text, .. } => text_tokens(text),
         }
 }
 
