@@ -233,6 +233,20 @@ async fn a_press_that_a_crash_left_without_an_answer_can_be_pressed_again() {
     }
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_press_that_reaches_nobody_is_told_by_the_platform_and_can_be_pressed_again() {
+    let (mut stage, group, card) = with_welcome().await;
+    assert!(stage.terminate().await.success());
+    let press = || press_of("ben", &card.message_id, 0);
+    let outcome = stage.sim.press(press()).await.unwrap();
+    assert_ne!(outcome.client_error, 0, "nobody is at the callback's address: {outcome:?}");
+    stage.start(&[]).await;
+    assert_eq!(toast(&stage.sim.press(press()).await.unwrap()), ASKED);
+    until("the answer", || answers(&stage, &card) == 1).await;
+    settled(&stage, &group).await;
+    assert_eq!(answers(&stage, &card), 1);
+}
+
 /// What stands behind `/pair` in a hint.
 fn code_in(hint: &str) -> String {
     hint.split_once("/pair ").unwrap().1.trim().to_owned()

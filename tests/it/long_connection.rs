@@ -146,6 +146,27 @@ async fn however_a_connection_ends_no_message_is_lost_or_answered_twice() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_storm_of_breaks_loses_nothing_and_doubles_nothing() {
+    let stage = connected().await;
+    let chat = stage.sim.p2p("ann").chat_id;
+    let mut questions = Vec::new();
+    for number in 0..12 {
+        let before = device(&stage);
+        questions.push(stage.sim.says("ann", &chat, &format!("question {number}")).unwrap());
+        let how = if number % 2 == 0 { Break::Abort } else { Break::Close };
+        stage.sim.break_connections(None, how);
+        reconnected(&stage, &before).await;
+    }
+    // What was not acknowledged comes again.
+    stage.sim.advance(Duration::from_secs(15));
+    stage.sim.advance(Duration::from_secs(5 * 60));
+    for (number, question) in questions.iter().enumerate() {
+        assert!(stage.answer(question).await.contains(&format!("question {number}")));
+        assert_eq!(stage.answers(question).await.len(), 1, "question {number}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_message_sent_while_the_daemon_is_away_comes_after_its_start() {
     let mut stage = connected().await;
     assert!(stage.terminate().await.success());

@@ -135,6 +135,15 @@ fn one_table_too_many_becomes_code() {
 }
 
 #[test]
+fn however_many_blocks_a_text_has_its_card_has_few_elements() {
+    let block = "## T\n\ntext\n\n| a |\n|---|\n| x |\n\n- item\n\n```\ncode\n```\n\n";
+    for blocks in [1, 5, 6, 200] {
+        let elements = elements(&block.repeat(blocks), Known::default());
+        assert!(elements.len() <= 2 * TABLES_MAX + 1, "{blocks}: {}", elements.len());
+    }
+}
+
+#[test]
 fn what_is_half_finished_is_shown_as_far_as_it_goes() {
     assert_eq!(streamed("```rust\nfn <at", Known::default()), "```rust\nfn <\u{200b}at");
     assert_eq!(streamed("| a | b |\n|--", Known::default()), "| a | b |\n|--");
