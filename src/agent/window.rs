@@ -4,6 +4,8 @@
 //! history | pinned | digest | since
 //! ```
 //!
+//! What is said of early history that went stands before the history that is left.
+//!
 //! `history` are earlier exchanges, `pinned` is the present question with what it refers to, `since`
 //! is what came of it so far, and `digest` stands for what had to go. The pinned part is known by its
 //! place in the structure, not by a number, so nothing can push it out. A call and its results stay
@@ -101,9 +103,10 @@ impl Window {
 
     /// All of it, oldest first.
     pub(super) fn messages(&self) -> Vec<ChatMessage> {
-        let digest = self.digest.text().map(|text| ChatMessage::User { text });
+        let said = |text: String| ChatMessage::User { text };
         let before = self.history.iter().chain(&self.pinned).cloned();
-        before.chain(digest).chain(self.since.iter().cloned()).collect()
+        let before = self.digest.of_history().map(said).into_iter().chain(before);
+        before.chain(self.digest.text().map(said)).chain(self.since.iter().cloned()).collect()
     }
 
     /// What was done to keep it within its budget.
@@ -117,7 +120,8 @@ impl Window {
     }
 
     fn raw_tokens(&self) -> u64 {
-        let digest = self.digest.text().map_or(0, |text| text_tokens(&text));
+        let digests = [self.digest.of_history(), self.digest.text()];
+        let digest: u64 = digests.into_iter().flatten().map(|text| text_tokens(&text)).sum();
         let parts = [&self.history, &self.pinned, &self.since];
         parts.into_iter().map(|part| messages_tokens(part)).sum::<u64>().saturating_add(digest)
     }

@@ -50,7 +50,11 @@ impl Gateway {
         });
         let (mut settled, mut sent) = (Vec::<SendV1>::new(), Vec::new());
         let sends = self.shared.store.sends(sending.turn).await?;
-        if sends.iter().any(|(_, send)| !is_settled(send) && may_mention(&send.operation)) {
+        let known = self.people_of(sending.row);
+        if sends
+            .iter()
+            .any(|(_, send)| !is_settled(send) && names_somebody(&send.operation, &known))
+        {
             // Whoever asked may be meant, and no event tells a sender's name.
             let senders = sending.row.originals().iter().map(|message| &message.sender);
             let people = senders.filter(|sender| sender.kind == SenderKind::User);
@@ -199,14 +203,14 @@ const fn badness(verdict: Verdict) -> u8 {
     }
 }
 
-/// Whether what is shown may mention somebody.
-fn may_mention(operation: &Operation) -> bool {
+/// Whether what is shown may mention somebody else than those whose names are known.
+fn names_somebody(operation: &Operation, known: &[(String, UserId)]) -> bool {
     let text = match operation {
         Operation::Create { text, .. } | Operation::Reply { text, .. } => text,
         Operation::Finalise { draft, .. } => &draft.text,
         _ => return false,
     };
-    text.contains('@')
+    text.split('@').skip(1).any(|behind| !known.iter().any(|(name, _)| behind.starts_with(name)))
 }
 
 #[cfg(test)]

@@ -71,15 +71,16 @@ impl Digest {
         }
     }
 
-    /// For the model; `None` while nothing went.
+    /// What stands before the history that is left; `None` while none of it went.
+    pub(super) fn of_history(&self) -> Option<String> {
+        let count = self.exchanges;
+        (count > 0)
+            .then(|| format!("[{count} earlier messages of this conversation are left out.]"))
+    }
+
+    /// What stands for rounds that went, for the model; `None` while none did.
     pub(super) fn text(&self) -> Option<String> {
         let mut lines = Vec::new();
-        if self.exchanges > 0 {
-            lines.push(format!(
-                "[{} earlier messages of this conversation are left out here.]",
-                self.exchanges
-            ));
-        }
         if self.rounds > 0 || self.results > 0 {
             let counts: Vec<String> =
                 self.counts.iter().map(|(name, count)| format!("{name} x{count}")).collect();
